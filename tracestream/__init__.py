@@ -1,0 +1,86 @@
+"""Grade AI-agent trace logs: gigabytes of JSONL or JSON arrays, many runs, no model call.
+
+Names are imported when they are first used, so that importing tracestream costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tracestream.version import __version__
+
+if TYPE_CHECKING:
+    from tracestream.batches import read_batches
+    from tracestream.errors import (
+        ConfigError,
+        DialectError,
+        FrameError,
+        InputError,
+        SchemaError,
+        TraceStreamError,
+        UnknownDialectError,
+    )
+    from tracestream.evaluators import ContextEvaluator
+    from tracestream.grading import grade
+    from tracestream.lazyframe import scan
+    from tracestream.overlaps import overlap
+    from tracestream.report import Report
+    from tracestream.results import (
+        BudgetComplianceResult,
+        ContextEvalResult,
+        ContextHandoffResult,
+        HarnessResult,
+    )
+
+_HOMES = {
+    "read_batches": "batches",
+    "scan": "lazyframe",
+    "overlap": "overlaps",
+    "ConfigError": "errors",
+    "DialectError": "errors",
+    "FrameError": "errors",
+    "InputError": "errors",
+    "SchemaError": "errors",
+    "TraceStreamError": "errors",
+    "UnknownDialectError": "errors",
+    "ContextEvaluator": "evaluators",
+    "grade": "grading",
+    "Report": "report",
+    "BudgetComplianceResult": "results",
+    "ContextEvalResult": "results",
+    "ContextHandoffResult": "results",
+    "HarnessResult": "results",
+}
+"""Each public name, and the module it lives in."""
+
+__all__ = [
+    "BudgetComplianceResult",
+    "ConfigError",
+    "ContextEvalResult",
+    "ContextEvaluator",
+    "ContextHandoffResult",
+    "DialectError",
+    "FrameError",
+    "HarnessResult",
+    "InputError",
+    "Report",
+    "SchemaError",
+    "TraceStreamError",
+    "UnknownDialectError",
+    "__version__",
+    "grade",
+    "overlap",
+    "read_batches",
+    "scan",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tracestream' has no attribute {name!r}")
+    value = getattr(import_module(f"tracestream.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
