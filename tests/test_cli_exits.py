@@ -1,0 +1,100 @@
+import errno
+import signal
+
+import pytest
+
+import tracestream.grading
+from tracestream import SchemaError, __version__
+from tracestream.cli import main
+
+
+@pytest.fixture
+def run(capfdbinary):
+    """Run a command in this process; return exit code, stdout and stderr."""
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        out, err = capfdbinary.readouterr()
+        return code, out.decode(), err.decode()
+
+    return run
+
+
+def failing(error):
+    def grade(*_, **__):
+        raise error
+
+    return grade
+
+
+def test_a_fault_of_ours_is_3_in_one_line(monkeypatch, run):
+    monkeypatch.delenv("TRACESTREAM_DEBUG", raising=False)
+    monkeypatch.setattr(tracestream.grading, "grade", failing(KeyError("x\x1b\n" + "s" * 200)))
+    code, out, err = run("grade", "traces")
+    assert code == 3
+    assert out == ""
+    (line,) = err.splitlines()
+    assert line.startswith(r"tracestream: error: internal error: KeyError: 'x\x1b\ns")
+    assert "s" * 81 not in line
+    assert __version__ in line
+    assert "report" in line
+    assert "TRACESTREAM_DEBUG=1" in line
+
+
+def test_debugging_shows_the_traceback_of_a_fault(monkeypatch, run):
+    monkeypatch.setenv("TRACESTREAM_DEBUG", "1")
+    monkeypatch.setattr(tracestream.grading, "grade", failing(KeyError("x")))
+    code, _, err = run("grade", "traces")
+    assert code == 3
+    assert err.startswith("Traceback")
+    assert "KeyError: 'x'" in err
+
+
+def test_a_batch_that_does_not_fit_its_schema_is_a_fault(monkeypatch, run):
+    error = SchemaError("columns differ")
+    monkeypatch.setattr(tracestream.grading, "grade", failing(error))
+    code, _, err = run("grade", "traces")
+    assert code == 3
+    assert "SchemaError: columns differ" in err
+
+
+def test_running_out_of_memory_is_3_and_says_what_helps(monkeypatch, run):
+    monkeypatch.setattr(tracestream.grading, "grade", failing(MemoryError()))
+    code, _, err = run("grade", "traces")
+    assert code == 3
+    assert err.splitlines()[0] == "tracestream: error: out of memory"
+    assert "--max-record-bytes" in err
+
+
+def test_a_full_disk_is_2(monkeypatch, run):
+    error = OSError(errno.ENOSPC, "No space left on device", "/var/spill")
+    monkeypatch.setattr(tracestream.grading, "grade", failing(error))
+    code, out, err = run("grade", "traces")
+    assert code == 2
+    assert out == ""
+    assert err == (
+        "tracestream: error: No space left on device: /var/spill\n"
+        "Hint: free some space there; TMPDIR names the folder for temporary files.\n"
+    )
+
+
+def test_a_broken_pipe_that_is_not_stdout_is_no_success(monkeypatch, run):
+    monkeypatch.setattr(tracestream.grading, "grade", failing(BrokenPipeError(32, "Broken pipe")))
+    code, _, err = run("grade", "traces")
+    assert code == 2
+    assert err == "tracestream: error: Broken pipe\n"
+
+
+def test_ctrl_c_is_130(monkeypatch, run):
+    # A shell that runs tests in the background has them ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(
+        tracestream.grading, "grade", lambda *_, **__: signal.raise_signal(signal.SIGINT)
+    )
+    try:
+        code, out, err = run("grade", "traces")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert code == 130
+    assert out == ""
+    assert err == "tracestream: interrupted\n"

@@ -1,0 +1,1 @@
+"""Reports as people and other programs read them: one file a form."""
