@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracestream import pending as pending_module
 from tracestream.frames import Frames, Record
 from tracestream.quality import Quality, SourceLedger
 from tracestream.structure import BLANK, BOM
@@ -362,26 +361,6 @@ def test_a_large_array_on_one_line_is_read_element_by_element():
         (1 << 16) // (len(element) + 1) + 1,
     )
     assert not quality.entries
-
-
-@pytest.mark.parametrize(
-    "data",
-    [b"[1]\n" * 5000, PRETTY_A + b"\n" + (PRETTY_B + b"\n\n") * 5000],
-    ids=["arrays", "documents"],
-)
-def test_what_lies_between_values_is_looked_at_once(data, monkeypatch):
-    n_seen = 0
-    after_blanks = pending_module.after_blanks
-
-    def counted(block, at):
-        nonlocal n_seen
-        end = after_blanks(block, at)
-        n_seen += end - at + 1
-        return end
-
-    monkeypatch.setattr(pending_module, "after_blanks", counted)
-    assert len(Reading(data).records) in (5000, 5001)
-    assert n_seen < 3 * len(data)  # in the gap, and once more in a piece of an element
 
 
 def test_a_rejected_record_is_said_with_its_reason():

@@ -4,7 +4,8 @@ import tracemalloc
 
 import pytest
 
-from tests.test_frames import PRETTY_A, VALUES, A, B, C, Reading
+from tests.test_frames import PRETTY_A, PRETTY_B, VALUES, A, B, C, Reading
+from tracestream import pending as pending_module
 from tracestream.frames import Frames
 from tracestream.pending import Pending
 from tracestream.quality import Quality, SourceLedger
@@ -109,3 +110,23 @@ def test_of_what_has_lost_its_structure_only_the_head_is_held(head):
     assert not list(frames.flush())
     assert peak < 1 << 19
     assert quality.bytes_dropped > 100 << 16
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"[1]\n" * 5000, PRETTY_A + b"\n" + (PRETTY_B + b"\n\n") * 5000],
+    ids=["arrays", "documents"],
+)
+def test_what_lies_between_values_is_looked_at_once(data, monkeypatch):
+    n_seen = 0
+    after_blanks = pending_module.after_blanks
+
+    def counted(block, at):
+        nonlocal n_seen
+        end = after_blanks(block, at)
+        n_seen += end - at + 1
+        return end
+
+    monkeypatch.setattr(pending_module, "after_blanks", counted)
+    assert len(Reading(data).records) in (5000, 5001)
+    assert n_seen < 3 * len(data)  # in the gap, and once more in a piece of an element
