@@ -316,7 +316,7 @@ def test_an_output_never_takes_the_place_of_a_trace(tmp_path, monkeypatch, given
     trace = tmp_path / "traces" / "a.jsonl"
     trace.write_bytes(jsonl(response("a", "x")))
     os.symlink("a.jsonl", "link.jsonl")
-    assert "is a trace" in refusal(trace, traces=["-", given])
+    assert "is read, and would be lost" in refusal(trace, traces=["-", given])
     check_outputs(["b.jsonl", "a.json"], traces=[given])
     check_outputs([trace], traces=["-"])
 
@@ -370,3 +370,18 @@ def test_the_ledger_and_a_trace_that_begins_with_run_are_not_overwritten(tmp_pat
     for read in ("t.jsonl", "./t.jsonl"):
         with pytest.raises(ConfigError, match="would be lost"):
             check_outputs(["t.jsonl"], traces=[read])
+
+
+def test_the_file_that_stdin_reads_is_not_overwritten(tmp_path):
+    trace = tmp_path / "t.jsonl"
+    trace.write_bytes(data := jsonl(response("a", "x")))
+    with open(trace, "rb") as stdin:
+        done = subprocess.run(
+            [sys.executable, "-m", "tracestream", "grade", "-", "-o", str(trace)],
+            stdin=stdin,
+            capture_output=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert b"is read, and would be lost" in done.stderr
+    assert trace.read_bytes() == data

@@ -3,6 +3,7 @@
 `check_outputs` refuses what cannot be written before anything is graded, as grading may take hours.
 """
 
+import contextlib
 import os
 import stat
 import sys
@@ -191,20 +192,27 @@ def _check_folder(name: str, folder: str) -> None:
 
 def _check_traces(outputs: Iterable[_Output], traces: Iterable[OutputPath]) -> None:
     at_risk = [o.path for o in outputs if os.path.isfile(o.path) and not _is_ours(o.path)]
-    given = [trace for trace in traces if os.fspath(trace) != STDOUT]
-    if not at_risk or not given:
-        return
-    try:
-        read = [source.path for source in discover(given) if source.path is not None]
-    except InputError:  # said where they are read
-        return
-    names = {os.path.realpath(path) for path in read}
+    read = set(_identities(traces)) if at_risk else set()
     for name in at_risk:
-        if os.path.realpath(name) in names:
+        status = os.stat(name)
+        if (status.st_dev, status.st_ino) in read:
             raise _refused(
-                f"{_shown(name)} is a trace that is read, and would be lost",
-                "write the report to another file.",
+                f"{_shown(name)} is read, and would be lost", "write the report to another file."
             )
+
+
+def _identities(traces: Iterable[OutputPath]) -> Iterator[tuple[int, int]]:
+    """Yield device and inode of every file that is read, stdin included."""
+    traces = list(traces)
+    files: list[str | int] = [0] if any(os.fspath(trace) == STDOUT for trace in traces) else []
+    given = [trace for trace in traces if os.fspath(trace) != STDOUT]
+    # What does not exist is said where it is read.
+    with contextlib.suppress(InputError):
+        files += [s.path for s in discover(given) if s.path is not None] if given else []
+    for file in files:
+        with contextlib.suppress(OSError):
+            status = os.stat(file)
+            yield status.st_dev, status.st_ino
 
 
 def _is_ours(name: str) -> bool:
