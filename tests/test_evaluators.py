@@ -278,3 +278,35 @@ def test_a_save_that_fails_is_a_warning_and_no_error(path, tmp_path, caplog):
     assert record.levelno == logging.WARNING
     assert record.getMessage().startswith("Failed to save results: ")
     assert os.listdir(tmp_path) == ["file"]
+
+
+def recorded(*events):
+    """Stand in for a workflow that has run: it has its events."""
+    return type("Workflow", (), {"trace_events": list(events)})
+
+
+def test_a_workflow_of_two_agents_with_a_ledger_is_scored_as_its_documentation_shows(capsys):
+    workflow = recorded(
+        {
+            "event_type": "llm_response",
+            "agent_name": "researcher",
+            "data": {"response_content": "Agents hand work on to other agents"},
+        },
+        {
+            "event_type": "llm_request",
+            "agent_name": "writer",
+            "data": {"messages": [{"role": "user", "content": "Report: agents hand work on"}]},
+        },
+    )
+    result = ContextEvaluator(
+        trace_events=workflow.trace_events,
+        agent_order=["researcher", "writer"],
+        budget_ledger=[
+            {"agent_name": "researcher", "used_tokens": 8_200, "budget_tokens": 10_000},
+            {"agent_name": "writer", "used_tokens": 9_000, "budget_tokens": 6_000},
+        ],
+    ).run(print_summary=True)
+    # Of agents, hand, work and other, three arrive: 3 / 4 * 12 + 2 is more than 10.
+    assert (result.handoff_score, result.budget_score, result.overall_score) == (10.0, 7.5, 8.75)
+    assert result.content_loss_detected is False
+    assert "writer: 5.0/10 ❌ over" in capsys.readouterr().out
