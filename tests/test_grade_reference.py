@@ -90,6 +90,30 @@ def test_equal_with_a_given_chain(start):
                 assert ours["context"]["handoffs"] == theirs["handoffs"], seed
 
 
+def without_text(event):
+    """Return an event as a writer with privacy settings leaves it."""
+    data = event.get("data")
+    if not isinstance(data, dict):
+        return event
+    kept = {k: v for k, v in data.items() if k not in ("messages", "response_content")}
+    return {**event, "data": kept}
+
+
+def test_runs_without_text_are_equal_with_their_chain_given():
+    n_checked = 0
+    for seed in range(500):
+        events = list(map(without_text, nasty.nasty_trace(seed)))
+        for run in oracle.grade_file(events):
+            if not run.gradable or len(run.agents) < 2:
+                continue
+            report = grade(nasty.write_jsonl(events, seed), agents=run.agents)
+            (ours,) = [r for r in report.to_dict()["runs"] if r["run_id"] == run.run_id]
+            theirs = their_context(run.events, run.agents, [])
+            assert ours["context"]["handoffs"] == theirs["handoffs"], seed
+            n_checked += 1
+    assert n_checked > 200
+
+
 @pytest.mark.long
 def test_equal_on_fresh_traces(tmp_path):
     start = SystemRandom().randrange(10**12)
