@@ -2,7 +2,10 @@
 
 import os
 
+import pytest
 from hypothesis import settings
+
+from tracestream.cli import main
 
 # praisonaiagents reads these when it is imported, which only test modules do.
 for _name in ("PRAISONAI_TELEMETRY_DISABLED", "PRAISONAI_DISABLE_TELEMETRY", "DO_NOT_TRACK"):
@@ -10,3 +13,15 @@ for _name in ("PRAISONAI_TELEMETRY_DISABLED", "PRAISONAI_DISABLE_TELEMETRY", "DO
 
 settings.register_profile("tracestream", deadline=None)
 settings.load_profile("tracestream")
+
+
+@pytest.fixture
+def run(capfdbinary):
+    """Run a command in this process; return exit code, stdout and stderr."""
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        out, err = capfdbinary.readouterr()
+        return code, out.decode(), err.decode()
+
+    return run

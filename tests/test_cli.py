@@ -11,7 +11,7 @@ import typer
 
 import tracestream.grading
 from tracestream import __version__
-from tracestream.cli import main, options
+from tracestream.cli import options
 from tracestream.cli.app import COMMANDS, build_app
 from tracestream.frames import MAX_RECORD_BYTES
 
@@ -41,18 +41,6 @@ def traces(tmp_path, monkeypatch):
     lost += event("llm_request", "writer", messages=["unrelated words only"])
     (folder / "b.jsonl").write_bytes(lost)
     return folder
-
-
-@pytest.fixture
-def run(capfdbinary):
-    """Run a command in this process; return exit code, stdout and stderr."""
-
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        out, err = capfdbinary.readouterr()
-        return code, out.decode(), err.decode()
-
-    return run
 
 
 def test_grade_writes_a_table(traces, run):

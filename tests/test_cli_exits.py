@@ -1,23 +1,8 @@
 import errno
 import signal
 
-import pytest
-
 import tracestream.grading
 from tracestream import SchemaError, __version__
-from tracestream.cli import main
-
-
-@pytest.fixture
-def run(capfdbinary):
-    """Run a command in this process; return exit code, stdout and stderr."""
-
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        out, err = capfdbinary.readouterr()
-        return code, out.decode(), err.decode()
-
-    return run
 
 
 def failing(error):

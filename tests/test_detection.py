@@ -3,31 +3,14 @@
 import gzip
 import json
 
-import pyarrow as pa
 import pytest
 
-from tracestream.batches import DETECT_RECORDS, Scan
-from tracestream.quality import Quality
-from tracestream.schema import EVENTS
-from tracestream.sources import discover
+from tests.test_batches import place, scanned
+from tracestream.batches import DETECT_RECORDS
 
 
 def event(n=0, **fields):
     return json.dumps({"event_type": "output", "sequence_num": n, **fields}).encode() + b"\n"
-
-
-def scanned(source, schema=EVENTS, **options):
-    """The table of a scan, its summaries and its ledger."""
-    quality = Quality()
-    scan = Scan(discover(source), schema, quality, **options)
-    table = pa.Table.from_batches(list(scan), schema)
-    return table, scan.summaries, quality
-
-
-def place(quality):
-    """Reason, source, line and offset of each example."""
-    entries = quality.entries.items()
-    return [(r, e.source, e.line, e.offset) for r, entry in entries for e in entry.examples]
 
 
 FOREIGN = b'{"type": "user", "uuid": "1"}\n'

@@ -9,22 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import nasty
+from tests.test_dialect_praisonai import read
 from tracestream.dialects import DIALECTS, detect, dialect_named, dialect_names, praisonai
 from tracestream.dialects.base import Refused
 from tracestream.dialects.praisonai import Data, Event
 from tracestream.errors import UnknownDialectError
 
 COLUMNS = list(praisonai.COLUMNS)
-
-
-def read(record, columns=COLUMNS):
-    """The row of a record, without what is absent, and its notes as (reason, detail)."""
-    notes = []
-    data = record if isinstance(record, bytes) else json.dumps(record).encode()
-    rows = praisonai.reader(columns)(data, lambda reason, detail: notes.append((reason, detail)))
-    assert len(rows) <= 1
-    row = dict(zip(columns, rows[0], strict=True)) if rows else None
-    return row and {name: value for name, value in row.items() if value is not None}, notes
 
 
 def cell(record, column):
