@@ -194,10 +194,10 @@ def _timestamp(event: Event) -> int | None:
     return nanoseconds if INT64_MIN <= nanoseconds <= INT64_MAX else None
 
 
-def _of(kind: Kind, field: str) -> Callable[[Event], Any]:
-    """Return a field, but only of events of one kind."""
+def _of(event_type: str, field: str) -> Callable[[Event], Any]:
+    """Return a field, but only of events of one type."""
     value_of = attrgetter(field)
-    return lambda event: value_of(event) if _kind(event) == kind else None
+    return lambda event: value_of(event) if event.event_type == event_type else None
 
 
 COLUMNS: dict[str, Callable[[Event], Any]] = {
@@ -221,11 +221,11 @@ COLUMNS: dict[str, Callable[[Event], Any]] = {
     "duration_ms": lambda event: (
         event.duration_ms if event.duration_ms is not None else (event.data or _NO_DATA).duration_ms
     ),
-    "input_tokens": _of(Kind.RESPONSE, "prompt_tokens"),
-    "output_tokens": _of(Kind.RESPONSE, "completion_tokens"),
-    "context_tokens": _of(Kind.REQUEST, "tokens_used"),
-    "budget_tokens": _of(Kind.REQUEST, "tokens_budget"),
-    "cost_usd": _of(Kind.RESPONSE, "cost_usd"),
+    "input_tokens": _of("llm_response", "prompt_tokens"),
+    "output_tokens": _of("llm_response", "completion_tokens"),
+    "context_tokens": _of("llm_request", "tokens_used"),
+    "budget_tokens": _of("llm_request", "tokens_budget"),
+    "cost_usd": _of("llm_response", "cost_usd"),
     "model": lambda event: (event.data or _NO_DATA).model,
     "family": _family,
     "has_payload": _has_payload,
