@@ -2,8 +2,9 @@
 
 import os
 import stat
+import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -99,3 +100,33 @@ def _is_stream(path: str | os.PathLike[str], mode: int | None) -> bool:
     # /dev/stdout redirected to a file is a regular file, and renaming over it would lose what
     # else the process prints.
     return not stat.S_ISREG(mode) or os.path.abspath(path).startswith(_OPEN_FILES)
+
+
+STDOUT = "<stdout>"
+"""Stands as the file name in an OSError of writing to stdout."""
+
+
+def write_stdout(parts: Iterable[bytes]) -> None:
+    """Write a document to stdout, part by part, whatever encoding stdout has for text.
+
+    Args:
+        parts: Pieces of UTF-8, none of which ends inside a character.
+
+    Raises:
+        OSError: stdout cannot be written; its file name is STDOUT.
+    """
+    out = sys.stdout
+    if out is None:
+        return
+    binary = getattr(out, "buffer", None)  # there is none in a notebook
+    try:
+        out.flush()
+        for part in parts:
+            if binary is None:
+                out.write(part.decode())
+            else:
+                binary.write(part)
+        out.flush()
+    except OSError as error:
+        error.filename = error.filename or STDOUT
+        raise

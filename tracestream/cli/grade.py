@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from tracestream.cli import options, streams
 from tracestream.cli.progress import ProgressLine
+from tracestream.writing import write_stdout
 
 if TYPE_CHECKING:
     from tracestream.report import Report
@@ -115,7 +116,7 @@ def command(
     for path in outputs:
         report.write(path)
     if as_json:
-        streams.write_parts(report.json_parts())
+        write_stdout(report.json_parts())
     elif not any(map(streams.is_stdout, outputs)):
         _write_table(report, top)
     streams.flush()

@@ -7,6 +7,7 @@ import typer
 from tracestream.cli import options, streams
 from tracestream.cli.exits import PASSED, UNUSABLE
 from tracestream.cli.progress import ProgressLine
+from tracestream.writing import write_stdout
 
 if TYPE_CHECKING:
     from tracestream.inspection import Inspection
@@ -63,7 +64,7 @@ def command(
             given, dialect=dialect, max_record_bytes=max_record_bytes, progress=line
         )
     if as_json:
-        streams.write_parts(inspection.to_json())
+        write_stdout(inspection.to_json())
     else:
         _write_table(inspection, top)
     streams.flush()

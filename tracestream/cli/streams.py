@@ -8,33 +8,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from tracestream.writing import STDOUT
+
 if TYPE_CHECKING:
     from tracestream.render.text import Line
-
-STDOUT = "<stdout>"
-"""Stands as the file name in an OSError of writing to stdout."""
-
-
-def write_parts(parts: Iterable[bytes]) -> None:
-    """Write a document to stdout, part by part, whatever encoding stdout has for text.
-
-    Args:
-        parts: Pieces of UTF-8, none of which ends inside a character.
-
-    Raises:
-        OSError: stdout cannot be written; its file name is STDOUT.
-    """
-    out = sys.stdout
-    if out is None:
-        return
-    with _named():
-        binary = getattr(out, "buffer", None)
-        out.flush()
-        for part in parts:
-            if binary is None:
-                out.write(part.decode())
-            else:
-                binary.write(part)
 
 
 def write_text(text: str) -> None:

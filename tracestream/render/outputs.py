@@ -6,7 +6,6 @@
 import contextlib
 import os
 import stat
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from tracestream.render.json import json_parts, jsonl_parts
 from tracestream.render.parquet import check_folder, write_parquet
 from tracestream.report import Report
 from tracestream.sources import discover, source_name
-from tracestream.writing import atomic_open, is_stream
+from tracestream.writing import atomic_open, is_stream, write_stdout
 
 STDOUT = "-"
 TABLES = ".parquet"
@@ -76,7 +75,7 @@ def write_report(report: Report, path: OutputPath) -> None:
         return
     parts = FORMS[output.suffix](report)
     if output.path == STDOUT:
-        _write_stdout(parts)
+        write_stdout(parts)
         return
     with atomic_open(output.path) as file:
         for part in parts:
@@ -222,24 +221,6 @@ def _is_ours(name: str) -> bool:
             return file.read(len(_OURS)) == _OURS
     except OSError:
         return False
-
-
-def _write_stdout(parts: Iterable[bytes]) -> None:
-    out = sys.stdout
-    if out is None:
-        return
-    binary = getattr(out, "buffer", None)  # there is none in a notebook
-    try:
-        out.flush()
-        for part in parts:
-            if binary is None:
-                out.write(part.decode())
-            else:
-                binary.write(part)
-        out.flush()
-    except OSError as error:
-        error.filename = error.filename or STDOUT
-        raise
 
 
 def _refused(what: str, hint: str) -> ConfigError:
