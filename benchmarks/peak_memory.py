@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import corpus
 
-PACKAGES = ("tracestream", "pyarrow", "polars", "msgspec", "orjson", "isal")
+PACKAGES = ("tracestream", "pyarrow", "polars", "msgspec", "orjson", "zlib-ng")
 POLL_S = 0.01
 MIB = 1 << 20
 

@@ -10,7 +10,7 @@ import pytest
 import tracestream
 
 API = Path(__file__).parents[1] / "docs" / "api.md"
-HEAVY = ["pyarrow", "polars", "msgspec", "orjson", "isal", "numpy", "numba", "typer", "rich"]
+HEAVY = ["pyarrow", "polars", "msgspec", "orjson", "zlib_ng", "numpy", "numba", "typer", "rich"]
 
 
 def documented():

@@ -2,8 +2,11 @@
 
 One loop serves gzip, zstd, bzip2 and xz: their decompressors have one shape. It takes input in
 constant chunks and gives output in constant steps, so that what is recovered from a cut or corrupt
-stream depends on nothing but the stream, and a bomb costs no memory. The steps are small, because
-what a decompressor holds when it meets corrupt data is lost; they are joined to blocks.
+stream depends on nothing but the stream, and a bomb costs no memory. Steps are joined to blocks.
+
+A step that meets corrupt data gives nothing of what it has decompressed by then. A gzip's is taken
+again byte by byte, from a copy of the state before it; the state of the others cannot be copied, so
+their steps are small.
 """
 
 import itertools
@@ -11,10 +14,10 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import ModuleType
-from typing import IO, NamedTuple, Protocol, cast
+from typing import IO, Any, NamedTuple, Protocol, cast
 
 from tracestream.errors import ConfigError
 from tracestream.quality import SourceLedger
@@ -22,6 +25,7 @@ from tracestream.sources import Source
 
 CHUNK_BYTES = 64 << 10
 STEP_BYTES = 4 << 10
+GZIP_STEP_BYTES = 64 << 10
 PLAIN_BLOCK_BYTES = 256 << 10
 HEAD_BYTES = 64
 """The first block is no shorter, unless the source is: enough to know what it is."""
@@ -62,19 +66,65 @@ class Codec(NamedTuple):
     magic: tuple[bytes, ...]
     start: Callable[[], Decompressor]
     error: Callable[[], type[Exception]]
+    step_bytes: int = STEP_BYTES
 
 
-def _gzip() -> Decompressor:
-    from isal import igzip_lib
+class _Gzip:
+    """One gzip member, undone by zlib: every byte before corrupt data is given, then the error."""
 
-    return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+    def __init__(self) -> None:
+        zlib = _zlib()
+        self._inflate = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        self._error: Exception | None = None
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._inflate.eof)
+
+    @property
+    def needs_input(self) -> bool:
+        return self._error is None and not self._inflate.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        unused: bytes = self._inflate.unused_data
+        return unused
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        if self._error is not None:
+            raise self._error
+        data = self._inflate.unconsumed_tail + data
+        before = self._inflate.copy()
+        try:
+            plain: bytes = self._inflate.decompress(data, max_length)
+        except _zlib_error() as error:
+            self._error = error
+            plain = _until_corrupt(before, data)
+        return plain
 
 
-def _gzip_error() -> type[Exception]:
-    from isal import igzip_lib
+def _zlib() -> ModuleType:
+    return import_module("zlib_ng.zlib_ng")
 
-    error: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # its stub says instance
+
+def _zlib_error() -> type[Exception]:
+    error: type[Exception] = _zlib().error
     return error
+
+
+def _until_corrupt(inflate: Any, data: bytes) -> bytes:
+    """Return what data gives byte by byte, both in and out, so that nothing is held at the error.
+
+    One byte still is if the bits of what is corrupt end in the same stored byte as its own.
+    """
+    plain = bytearray()
+    with suppress(_zlib_error()):
+        # First nothing: some of what went in before may not be out yet.
+        for piece in itertools.chain((b"",), (data[at : at + 1] for at in range(len(data)))):
+            while byte := inflate.decompress(piece, 1):
+                plain += byte
+                piece = inflate.unconsumed_tail
+    return bytes(plain)
 
 
 def _zstd() -> Decompressor:
@@ -111,7 +161,7 @@ def _xz_error() -> type[Exception]:
 
 
 CODECS = (
-    Codec((b"\x1f\x8b",), _gzip, _gzip_error),
+    Codec((b"\x1f\x8b",), _Gzip, _zlib_error, GZIP_STEP_BYTES),
     Codec(
         # A frame, or one of the sixteen skippable frames that may come before it.
         (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + n, 0x2A, 0x4D, 0x18]) for n in range(16))),
@@ -264,7 +314,7 @@ def _decompress(chunks: Iterator[bytes], codec: Codec, ledger: SourceLedger) -> 
         decoder = codec.start()
         while not decoder.eof:
             try:
-                plain = decoder.decompress(data, STEP_BYTES)
+                plain = decoder.decompress(data, codec.step_bytes)
             except (codec.error(), EOFError) as error:
                 ledger.add("truncated_stream", None, offset, str(error))
                 return
