@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 pyth
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-long check format bench bench-full notebooks schemas clean
+.PHONY: help demo test test-long fuzz check format bench bench-full notebooks schemas clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -31,6 +31,9 @@ test-long: $(VENV)/.installed-dev ## run the fuzzing and soak tests too long for
 	$(PYTEST) -m long
 
 check: $(VENV)/.installed-dev ## format, lint, types, then test: what must be green to commit
+fuzz: $(VENV)/.installed-fuzz ## hold mutated traces against the laws of reading: make fuzz RUNS=1000000
+	$(BIN)/python -m tests.damage.fuzz --runs $(RUNS)
+
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
@@ -60,7 +63,7 @@ clean: ## remove what was built and cached; .venv stays
 
 # Stamps: installed again only when pyproject.toml changes, or when the environment's interpreter
 # is gone (make has looked at the stamps before it makes a new one). dev contains the plain one.
-$(shell test -x $(BIN)/python || rm -f $(VENV)/.installed $(VENV)/.installed-dev)
+$(shell test -x $(BIN)/python || rm -f $(VENV)/.installed $(VENV)/.installed-dev $(VENV)/.installed-fuzz)
 
 $(VENV)/.installed: pyproject.toml $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
@@ -72,6 +75,10 @@ $(VENV)/.installed-dev: pyproject.toml $(BIN)/python
 
 $(BIN)/python:
 	@python='$(PYTHON)'; \
+$(VENV)/.installed-fuzz: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	@touch $@
+
 	if [ -z "$$python" ]; then \
 		echo "make: no Python 3.11 or newer with venv and pip was found." >&2; \
 		echo "Hint: install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; fi; \

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.test_batches import place, scanned
-from tracestream.batches import DETECT_RECORDS
+from tracestream.batches import DETECT_BYTES, DETECT_RECORDS
 
 
 def event(n=0, **fields):
@@ -38,7 +38,8 @@ def test_sixteen_records_are_looked_at(n_foreign, is_known):
         assert quality.records == DETECT_RECORDS
         assert place(quality) == [("unknown_format", "<bytes>", 1, 0)]
         assert (
-            summary.problem == "unknown format: first keys: type, uuid; known dialects: praisonai"
+            summary.problem
+            == "unknown format: first keys: type, uuid; known dialects: praisonai, harness"
         )
 
 
@@ -106,16 +107,48 @@ def test_a_dialect_given_is_taken_whatever_the_records_are():
 
 @pytest.mark.parametrize("block_bytes", [1, 40, 1 << 20])
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_report_of_ours_in_a_folder_is_passed_over(tmp_path, block_bytes, suffix):
-    report = b' {\n"schema": "tracestream.report/1", "runs": [{"event_type": "x"}]}' + b" " * 9999
+@pytest.mark.parametrize(
+    "begin",
+    [
+        b'"schema": "tracestream.report/1"',
+        b'"schema_version": "1.0",\n "path": "/a/b.jsonl"',
+        b'"version": "1.0.0-rc.5", "suite_id": "s"',
+        b'"version":"1.0.0","id":"s"',
+    ],
+    ids=["report", "pointer", "result set", "suite"],
+)
+def test_a_document_in_a_folder_of_traces_is_passed_over(tmp_path, begin, block_bytes, suffix):
+    report = b' {\n%b, "runs": [{"event_type": "x"}]}' % begin + b" " * 9999
     (tmp_path / f"report.json{suffix}").write_bytes(gzip.compress(report) if suffix else report)
     (tmp_path / "b.jsonl").write_bytes(event(1))
     table, summaries, quality = scanned(str(tmp_path), block_bytes=block_bytes)
     assert table["seq"].to_pylist() == [1]
-    assert [(each.is_ours, each.n_bytes) for each in summaries] == [
+    assert [(each.is_no_trace, each.n_bytes) for each in summaries] == [
         (False, len(event(1))),
         (True, 0),
     ]
     assert (quality.entries, quality.records) == ({}, 1)
     (summary,) = scanned(str(tmp_path / f"report.json{suffix}"), block_bytes=block_bytes)[1]
-    assert (summary.is_ours, summary.dialect) == (False, None)  # named, it is read
+    assert (summary.is_no_trace, summary.dialect) == (False, None)  # named, it is read
+
+
+@pytest.mark.parametrize("n", [1, 20])
+def test_records_in_a_long_line_that_is_refused_are_looked_at(n):
+    glued = event(1).rstrip() + b" " * (DETECT_BYTES // n) + event(2).rstrip()
+    for data in (
+        glued * n + b"\n",
+        b'{"event_type": "' + b"x" * DETECT_BYTES + event(1),
+        b"[" + glued + b"]",
+    ):
+        table, (summary,), quality = scanned(data)
+        assert summary.dialect == "praisonai"
+        assert "unknown_format" not in quality.entries
+        assert table.num_rows >= 1
+
+
+def test_of_a_line_that_is_refused_only_the_records_in_it_count():
+    foreign = FOREIGN.strip() * (DETECT_RECORDS - 1)
+    assert scanned(foreign + b"\n" + event(1))[1][0].dialect == "praisonai"
+    assert scanned(foreign + FOREIGN + event(1))[1][0].dialect is None
+    assert scanned(b"oops\n" * (DETECT_RECORDS - 1) + event(1))[1][0].dialect == "praisonai"
+    assert scanned(b"oops\n" * DETECT_RECORDS + event(1))[1][0].dialect is None

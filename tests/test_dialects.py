@@ -226,7 +226,7 @@ ODD = {
     ),
     "one key twice": (
         b'{"event_type": "llm_request", "event_type": "output", "event_type": "output"}',
-        [],
+        ["duplicate_key"],
         {},
     ),
 }
@@ -305,3 +305,14 @@ def test_nasty_traces_give_what_they_say(seed):
             assert row["has_payload"] == bool(messages)
         if record["event_type"] == "llm_response":
             assert row.get("text") == of_data.get("response_content")
+
+
+@given(
+    st.floats(-(2.0**33), 2.0**33)
+    | st.builds(lambda whole, digits: whole / 10**digits, st.integers(0, 10**16), st.integers(0, 9))
+)
+def test_a_time_is_that_of_the_decimal_text_of_its_seconds(seconds):
+    record = json.dumps({"event_type": "output", "timestamp": seconds}).encode()
+    ((moment,),) = praisonai.reader(("ts",))(record, lambda reason, detail: None)
+    exact = int(Decimal(repr(seconds)).scaleb(9).to_integral_value())
+    assert moment == (exact if abs(exact) < 1 << 63 else None)

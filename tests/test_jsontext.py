@@ -41,7 +41,11 @@ ODDITIES = {
     "surrogate in a key": (b'{"\\ud83d": 1}', {"\ud83d": 1}, ("lone_surrogate",)),
     "backslash before a u": (b'["\\\\ud83d"]', ["\\ud83d"], ()),
     "tab": (b'["a\tb"]', ["a\tb"], ("control_character",)),
-    "newline": (b'["a\nb\r\x00\x1f\x0b"]', ["a\nb\r\x00\x1f\x0b"], ("control_character",)),
+    "newline": (
+        b'["a\nb\r\x00\x1f\x0b"]',
+        ["a\nb\r\x00\x1f\x0b"],
+        ("joined_lines", "control_character"),
+    ),
     "delete": (b'["\x7f"]', ["\x7f"], ()),
     "latin 1": (b'["caf\xe9"]', ["caf\ufffd"], ("invalid_utf8",)),
     "surrogate in UTF-8": (b'["\xed\xa0\xbd"]', ["\ufffd\ufffd\ufffd"], ("invalid_utf8",)),

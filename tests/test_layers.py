@@ -11,13 +11,13 @@ ROOT = Path(__file__).parents[1] / "tracestream"
 MAX_LINES = 400
 
 LAYERS = [
-    "version errors schema quality results",
-    "jsontext structure pending sources blocks frames spans writing ledgers",
+    "version errors schema quality results package harnesstrace",
+    "jsontext structure members framings sources blocks frames spans writing ledgers lastrun",
     "dialects",
-    "rows batches lazyframe",
+    "rows batches lazyframe spool",
     "kernels",
     "folds",
-    "evaluators overlaps scoring verdicts tables report grading inspection",
+    "evaluators evalport overlaps scoring verdicts tables report grading inspection",
     "render cli",
     "tracestream __main__",
 ]

@@ -5,9 +5,9 @@ import tracemalloc
 import pytest
 
 from tests.test_frames import PRETTY_A, PRETTY_B, VALUES, A, B, C, Reading
-from tracestream import pending as pending_module
 from tracestream.frames import Frames
-from tracestream.pending import Pending
+from tracestream.framings import pending as pending_module
+from tracestream.framings.pending import Pending
 from tracestream.quality import Quality, SourceLedger
 from tracestream.structure import BOM
 
@@ -18,13 +18,13 @@ def cut(data, step):
 
 @pytest.mark.parametrize("step", [1, 2, 3, 100])
 def test_a_record_in_pieces_is_held_without_the_white_space_around_it(step):
-    pending = Pending(8)
+    pending = Pending(9)
     for part in cut(b" \r\n{ 12 }\t  ", step):
         pending.add(part)
     assert not pending.is_blank
-    assert pending.take() == (b"{ 12 }", 6, 3, 12)
+    assert pending.take()[:5] == (b"{ 12 }", 6, 3, 12, b"\t  ")
     assert pending.is_blank
-    assert pending.take() == (b"", 0, 0, 0)
+    assert pending.take()[:5] == (b"", 0, 0, 0, b"")
 
 
 @pytest.mark.parametrize("step", [1, 7, 500])
@@ -32,7 +32,7 @@ def test_of_a_record_over_the_cap_the_head_is_held_and_the_size_is_true(step):
     pending = Pending(450)
     for part in cut(b" " + b"x" * 499 + b" ", step):
         pending.add(part)
-    assert pending.take() == (b"x" * 400, 499, 1, 501)
+    assert pending.take()[:5] == (b"x" * 400, 499, 1, 501, None)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_byte_order_mark_before_a_record_is_dropped(data):
         reading = Reading(*cut(text, step))
         assert reading.values == [VALUES["A"], VALUES["B"], VALUES["C"]]
         assert reading.quality.entries["bom"].count == text.count(BOM)
-        assert set(reading.quality.entries) <= {"bom", "trailing_data"}, shape
+        assert set(reading.quality.entries) <= {"bom", "trailing_data", "glued_records"}, shape
 
 
 @pytest.mark.parametrize(
@@ -119,14 +119,14 @@ def test_of_what_has_lost_its_structure_only_the_head_is_held(head):
 )
 def test_what_lies_between_values_is_looked_at_once(data, monkeypatch):
     n_seen = 0
-    after_blanks = pending_module.after_blanks
+    after_gap = pending_module.after_gap
 
     def counted(block, at):
         nonlocal n_seen
-        end = after_blanks(block, at)
+        end = after_gap(block, at)
         n_seen += end - at + 1
         return end
 
-    monkeypatch.setattr(pending_module, "after_blanks", counted)
+    monkeypatch.setattr(pending_module, "after_gap", counted)
     assert len(Reading(data).records) in (5000, 5001)
     assert n_seen < 3 * len(data)  # in the gap, and once more in a piece of an element

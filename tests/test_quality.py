@@ -1,5 +1,7 @@
 import itertools
 import random
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -228,3 +230,24 @@ def test_every_excerpt_is_short_and_prints(data):
     assert len(shown) <= DETAIL_CHARS
     assert shown.isprintable()
     shown.encode()
+
+
+def test_the_page_on_damage_has_every_reason_with_its_class():
+    page = (Path(__file__).parents[1] / "docs" / "damage.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \|", page, re.MULTILINE)
+    assert rows == [(reason, known.severity) for reason, known in REASONS.items()]
+
+
+def test_what_was_skipped_is_a_sentence():
+    quality = Quality(n_sources=1234)
+    assert quality.headline() is None
+    for order, count in ((3, 1), (3, 2), (7, 998)):
+        place = Example(order, 0, "a", 1, "")
+        quality.add("malformed_record", place, count=count, dropped=5)
+    quality.add("bom", Example(8, 0, "b", 1, ""), dropped=3)
+    other = Quality(n_sources=1)
+    other.add("torn_tail", Example(7, 9, "a", 2, ""), dropped=1)
+    quality.merge(other)
+    assert quality.headline() == (
+        "1,002 records skipped in 2 of 1,235 files: torn_tail x1, malformed_record x1001"
+    )

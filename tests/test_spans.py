@@ -14,7 +14,7 @@ TEXT = b'{"a": 1}\n{"b": 22}\n{"c": 333}\n'
 
 
 def span(offset, length, *, source=0, kept=None):
-    return Span(0, source, offset, 0, length, kept)
+    return Span(0, source, offset, 0, length, 1, kept)
 
 
 @pytest.fixture
@@ -165,6 +165,6 @@ def test_a_spill_makes_a_file_only_if_needed_and_leaves_none(tmp_path, monkeypat
     st.integers(0, 9),
 )
 def test_spans_are_ordered_by_time_then_place(places, seed):
-    spans = [Span(*place, length=Random(seed).randrange(9), kept=None) for place in places]
+    spans = [Span(*place, length=Random(seed).randrange(9), line=1, kept=None) for place in places]
     Random(seed).shuffle(spans)
     assert [each[:4] for each in sorted(spans)] == sorted(places)

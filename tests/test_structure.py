@@ -4,8 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tracestream.framings.choice import Choice
 from tracestream.quality import Quality, SourceLedger
-from tracestream.structure import BOM, MAX_DEPTH, Brackets, Choice, Syntax, after_blanks
+from tracestream.structure import BOM, MAX_DEPTH, Brackets, Syntax, after_blanks
 
 pieces = st.sampled_from(
     [

@@ -32,7 +32,12 @@ BLOCK_BYTES = 1 << 20
 DETECT_RECORDS = 16
 DETECT_BYTES = 1 << 20
 
-_OURS = re.compile(rb'\s*\{\s*"schema"\s*:\s*"tracestream\.')
+# How documents begin that are kept beside traces and are none: reports, the pointer to the last run,
+# EvalPort suites and result sets.
+_NO_TRACE = re.compile(
+    rb"""\s*\{\s*(?:"schema"\s*:\s*"tracestream\.|"schema_version"\s*:\s*"1\.0"\s*,\s*"path"|"""
+    rb""""version"\s*:\s*"1\.0\.0[^"]*"\s*,\s*"(?:id|suite_id)")"""
+)
 
 _decode = msgspec.json.Decoder().decode
 _log = logging.getLogger("tracestream")
@@ -134,7 +139,8 @@ class SourceSummary:
         n_bytes: Its bytes, as stored.
         n_events: Events it gave.
         problem: In words, if it could not be read or recognised.
-        is_ours: It is a document of ours that lay in a folder of traces, and was passed over.
+        is_no_trace: It is a report, a pointer or an EvalPort document that lay in a folder of traces, and
+            was passed over.
     """
 
     source: Source
@@ -144,7 +150,7 @@ class SourceSummary:
     n_bytes: int = 0
     n_events: int = 0
     problem: str | None = None
-    is_ours: bool = False
+    is_no_trace: bool = False
 
 
 class Progress(NamedTuple):
@@ -217,6 +223,7 @@ class Scan:
         for source in self._sources:
             summary = SourceSummary(source)
             self.summaries.append(summary)
+            self._quality.n_sources += 1
             yield from self._read(summary, SourceLedger(self._quality, source.name, source.order))
         if self._rows.count:
             yield self._rows.take()
@@ -232,7 +239,7 @@ class Scan:
             summary.problem = f"unreadable: {words}"
             ledger.add("unreadable_source", None, 0, words)
         finally:
-            summary.n_bytes = 0 if blocks is None or summary.is_ours else blocks.size_bytes
+            summary.n_bytes = 0 if blocks is None or summary.is_no_trace else blocks.size_bytes
             self._n_bytes += summary.n_bytes
 
     def _counted(self, blocks: Blocks, summary: SourceSummary) -> Iterator[bytes]:
@@ -246,8 +253,8 @@ class Scan:
         self, plain: Iterator[bytes], summary: SourceSummary, ledger: SourceLedger
     ) -> Iterator[pa.RecordBatch]:
         head = next(plain, b"")
-        if summary.source.in_folder and _OURS.match(head):
-            summary.is_ours = True
+        if summary.source.in_folder and _NO_TRACE.match(head):
+            summary.is_no_trace = True
             return
         frames = Frames(ledger, max_record_bytes=self._max_record_bytes)
         records = chain(
@@ -266,6 +273,8 @@ class Scan:
         read = dialect.reader(self._rows.dialect_columns)
         rows = self._rows
         source = rows.source_value(summary.source)
+        if frames.is_transcoded:
+            summary.stamp = None
         keeps = summary.stamp is None
         for record in chain(held, records):
             ledger.at(record.line, record.offset)
@@ -292,22 +301,32 @@ class Scan:
         """Look at the first records; return the dialect and the records it has still to read."""
         held: list[Record] = []
         n_looked = n_bytes = 0
+        n_before = (0, 0)
+        refused_line = None
         keys: list[str] = []
         for record in records:
+            # What is refused counts when it is seen that no record was found in it after all.
+            if (n_looked >= DETECT_RECORDS or n_bytes >= DETECT_BYTES) and (
+                record.line != refused_line
+            ):
+                break
+            if record.line == refused_line:
+                n_looked, n_bytes = n_before
+            n_before = n_looked, n_bytes
             n_looked += 1
             n_bytes += len(record.data)
+            refused_line = None
             try:
                 value = _parse(record.data)
             except Refused as refused:
                 frames.reject(record, refused.reason)
+                refused_line = record.line
             else:
                 held.append(record)
                 found = detect(value)
                 if found is not None:
                     return found, held
                 keys = keys or list(value)
-            if n_looked >= DETECT_RECORDS or n_bytes >= DETECT_BYTES:
-                break
         self._quality.records += len(held)
         if n_looked:
             shown = (

@@ -7,6 +7,7 @@ lone surrogates, control characters, invalid UTF-8) comes here, one record at a 
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,12 +20,17 @@ MAX_DIGITS = 4300
 _CLEAR_LEVELS = 8  # how far down it is worth looking without following every bracket
 _split_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _split_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_encode = msgspec.json.Encoder().encode
+_SPACE_BYTE = ord(" ")
+_PROBE_BYTES = 64  # of a large value, to find where it begins
 PLAIN = re.compile(rb'[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{}]*+)*+', re.DOTALL)
 """Plain bytes and whole strings, up to a bracket or a string that does not end."""
 
 _DIGIT = re.compile(rb"[0-9]")
 _DIGITS = re.compile(rb"[0-9]*")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_NEWLINE = re.compile(r"\r?\n")
+_NO_NEWLINE = re.compile(r"[\x00-\x09\x0b-\x1f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACE = rb"[ \t\n\r]*"
 _FALSY = re.compile(rb'%b(?:\[%b\]|\{%b\}|""|null|false|\Z)' % (_SPACE, _SPACE, _SPACE))
@@ -72,13 +78,109 @@ def parse(data: bytes) -> Parsed:
     except json.JSONDecodeError as error:
         if not error.msg.startswith("Invalid control character"):
             raise
+        n_infinite = 0
         value = json.loads(text, strict=False, parse_constant=constant, parse_float=number)
-        oddities.append("control_character")
+        oddities += _controls(text)
     if _SURROGATE_ESCAPE.search(text) and has_surrogate(json.dumps(value, ensure_ascii=False)):
         oddities.append("lone_surrogate")
     if n_infinite:
         oddities.append("non_finite_number")
     return Parsed(value, tuple(oddities))
+
+
+def repeated_key(data: bytes, inner: str = "", *, large: Iterable[Any] = ()) -> str | None:
+    """Return a key that stands twice in an object, or in the object that one of its fields holds.
+
+    Costs next to nothing on clean JSON in the usual styles (compact, or one space behind `,` and `:`):
+    what is left of an object written anew is compared in length with what was there.
+
+    Args:
+        data: One JSON object.
+        inner: The field to look into, too.
+        large: Values in it that need not be looked at, as `msgspec.Raw`.
+
+    Example:
+        >>> repeated_key(b'{"a": 1, "data": {"b": 2, "b": 3}}', "data"), repeated_key(b'{"a": 1}')
+        ('b', None)
+    """
+    small = data
+    for value in large:
+        known = bytes(value)
+        at = small.find(known[:_PROBE_BYTES])
+        if small.startswith(known, at):
+            small = b'%b""%b' % (small[:at], small[at + len(known) :])
+    try:
+        fields = _split_object(small)
+        if _is_as_written(small, fields):
+            part = fields.get(inner)
+            if part is None:
+                return None
+            text = bytes(part)
+            if text[:1] != b"{" or _is_as_written(text, _split_object(text)):
+                return None
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    return _repeated(data.decode("utf-8", "replace"), inner)
+
+
+def _is_as_written(data: bytes, fields: dict[str, msgspec.Raw]) -> bool:
+    """Say whether an object has the length that its fields have when they are written in its style."""
+    n_spaces = 2 * len(fields) - 1 if data[data.find(b":") + 1] == _SPACE_BYTE else 0
+    if len(data) - len(_encode(fields)) == n_spaces:
+        return True
+    if not data[-2:-1].isspace():
+        return False
+    plain = msgspec.json.format(data, indent=-1)
+    return len(plain) == len(_encode(_split_object(plain)))
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object with every key it was written with."""
+
+
+def _repeated(text: str, inner: str) -> str | None:
+    pairs = json.loads(text, strict=False, object_pairs_hook=_Pairs)
+    inside = dict(pairs).get(inner)
+    for level in (pairs, inside):
+        if isinstance(level, _Pairs):
+            seen: set[str] = set()
+            for key, _ in level:
+                if key in seen:
+                    return key
+                seen.add(key)
+    return None
+
+
+def _controls(text: str) -> list[str]:
+    """Return which raw control characters are inside strings: newlines, others, or both."""
+    return [
+        reason
+        for reason, others in (("joined_lines", _NO_NEWLINE), ("control_character", _NEWLINE))
+        if not _is_strict(others.sub(" ", text))
+    ]
+
+
+def _is_strict(text: str) -> bool:
+    try:
+        json.loads(text)
+    except json.JSONDecodeError:
+        return False
+    return True
+
+
+def is_object(data: bytes) -> bool:
+    """Say whether bytes are one JSON object as Python reads it, of at most MAX_DEPTH levels.
+
+    Example:
+        >>> is_object(b'{"a": NaN}'), is_object(b"[]"), is_object(b'{"a": 1}{')
+        (True, False, False)
+    """
+    if is_too_deep(data):
+        return False
+    try:
+        return isinstance(parse(data).value, dict)
+    except ValueError:
+        return False
 
 
 def is_too_deep(data: bytes) -> bool:

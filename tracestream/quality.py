@@ -29,6 +29,9 @@ REASONS = {
         "loss", True, FrameError, "the last record is cut off; the file may still be written"
     ),
     "malformed_record": Reason("loss", True, FrameError, "not JSON"),
+    "torn_prefix": Reason(
+        "loss", True, FrameError, "half a record before a whole one on the same line"
+    ),
     "deep_nesting": Reason("loss", True, FrameError, "nested too deep to read"),
     "oversized_record": Reason("loss", True, FrameError, "over the record size cap"),
     "truncated_array": Reason(
@@ -50,6 +53,13 @@ REASONS = {
     "unknown_format": Reason(
         "doubt", False, UnknownDialectError, "no dialect fits the first records"
     ),
+    "cut_content": Reason(
+        "doubt", False, DialectError, "the writer shortened a text that is scored"
+    ),
+    "glued_records": Reason("note", False, FrameError, "records without a newline between them"),
+    "joined_lines": Reason("note", False, FrameError, "a raw newline inside a string"),
+    "nul_bytes": Reason("note", False, FrameError, "NUL bytes around records dropped"),
+    "utf16": Reason("note", False, FrameError, "UTF-16, read as UTF-8"),
     "bom": Reason("note", False, FrameError, "byte-order mark dropped"),
     "control_character": Reason("note", False, FrameError, "raw control character inside a string"),
     "invalid_utf8": Reason("note", False, FrameError, "bytes that are no UTF-8, replaced"),
@@ -57,6 +67,7 @@ REASONS = {
     "non_finite_number": Reason(
         "note", False, FrameError, "NaN or Infinity; as a number it is missing"
     ),
+    "duplicate_key": Reason("note", False, FrameError, "a key twice in one object; the last wins"),
     "unknown_event": Reason(
         "note", False, DialectError, "an event type this version does not know"
     ),
@@ -109,6 +120,14 @@ class Quality:
 
     Args:
         raises: Raise the typed error of the first *loss* or *doubt* instead of counting it.
+
+    Attributes:
+        records: JSON objects read.
+        skipped: Values or lines that gave no record.
+        bytes_dropped: Bytes that are in no record.
+        entries: What was counted, by reason.
+        n_sources: Sources looked at.
+        damaged: Those of which something was skipped, by their order.
     """
 
     raises: bool = False
@@ -116,6 +135,8 @@ class Quality:
     skipped: int = 0
     bytes_dropped: int = 0
     entries: dict[str, Entry] = field(default_factory=dict)
+    n_sources: int = 0
+    damaged: set[int] = field(default_factory=set)
 
     def add(self, reason: str, example: Example, *, count: int = 1, dropped: int = 0) -> None:
         """Count one departure.
@@ -145,7 +166,9 @@ class Quality:
         entry.count += count
         if len(entry.examples) < MAX_EXAMPLES or example < entry.examples[-1]:
             entry.keep([example])
-        self.skipped += count if known.skips and dropped else 0
+        if known.skips and dropped:
+            self.skipped += count
+            self.damaged.add(example.order)
         self.bytes_dropped += dropped
 
     def merge(self, other: "Quality") -> None:
@@ -153,6 +176,8 @@ class Quality:
         self.records += other.records
         self.skipped += other.skipped
         self.bytes_dropped += other.bytes_dropped
+        self.n_sources += other.n_sources
+        self.damaged |= other.damaged
         for reason, entry in other.entries.items():
             mine = self.entries.setdefault(reason, Entry())
             mine.count += entry.count
@@ -182,6 +207,28 @@ class Quality:
             },
         }
 
+    def headline(self) -> str | None:
+        """Return how much was skipped, in a sentence; None if nothing was.
+
+        Example:
+            >>> quality = Quality(n_sources=40)
+            >>> quality.add("torn_tail", Example(3, 0, "a.jsonl", 1, "{"), dropped=1)
+            >>> quality.headline()
+            '1 record skipped in 1 of 40 files: torn_tail x1'
+        """
+        if not self.skipped:
+            return None
+        reasons = (
+            f"{reason} x{self.entries[reason].count}"
+            for reason, known in REASONS.items()
+            if known.skips and reason in self.entries
+        )
+        n_files = max(self.n_sources, len(self.damaged))
+        return (
+            f"{_counted(self.skipped, 'record')} skipped in {len(self.damaged):,} of "
+            f"{_counted(n_files, 'file')}: {', '.join(reasons)}"
+        )
+
     def sentences(self) -> Iterator[str]:
         """Yield one plain sentence a reason, losses first, with the first place it happened."""
         for severity in ("loss", "doubt", "note"):
@@ -193,6 +240,10 @@ class Quality:
                         first.source if first.line is None else f"{first.source}, line {first.line}"
                     )
                     yield f"{severity}: {reason} x{entry.count}: {known.words} (first: {place})"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 class SourceLedger:

@@ -8,11 +8,11 @@ import pyarrow as pa
 from tracestream.dialects.base import Row
 from tracestream.frames import Record
 from tracestream.jsontext import writable
-from tracestream.schema import check
+from tracestream.schema import RECORD_NUMBER, check
 from tracestream.sources import Source
 
 _POSITION = ("source", "line", "offset", "length", "record")
-_HEAVY = {"text", "messages", "tool_args", "error"}
+_HEAVY = {"text", "messages", "tool_args", "error", "artifacts"}
 
 
 class Rows:
@@ -30,6 +30,7 @@ class Rows:
         self._payload = (
             self.dialect_columns.index("has_payload") if "record" in schema.names else None
         )
+        self._run_id = self.dialect_columns.index("run_id") if "run_id" in schema.names else None
         self._by_name = "source" not in schema.names or pa.types.is_dictionary(
             schema.field("source").type
         )
@@ -50,8 +51,11 @@ class Rows:
         """Add one event; with `keeps`, the record of a payload goes along."""
         data = record.data
         kept = data if keeps and self._payload is not None and event[self._payload] else None
+        at = self._run_id
+        if at is not None and event[at] is RECORD_NUMBER:
+            event = (*event[:at], str(record.line), *event[at + 1 :])
         self._events.append(event)
-        self._places.append((source, record.line, record.offset, len(data), kept))
+        self._places.append((source, record.line, record.offset, record.length or len(data), kept))
         if self._is_heavy or kept is not None:
             self.size_bytes += len(data)
 

@@ -1,5 +1,6 @@
 """Score finished runs: which pairs, which budgets, and the texts they need, read again one by one."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tracestream.batches import SourceSummary
 from tracestream.dialects import dialect_named
-from tracestream.dialects.base import Reader, Refused
+from tracestream.dialects.base import Dialect, Reader, Refused
 from tracestream.folds import Run
 from tracestream.folds.usage import AgentUsage
 from tracestream.kernels.budget import budget_result
@@ -20,6 +21,8 @@ from tracestream.results import BudgetComplianceResult, ContextEvalResult
 from tracestream.schema import clamped
 from tracestream.spans import Records, Span
 
+_DOTS = "]..."
+
 FIRST_SEEN, GIVEN = "first-seen", "given"
 PEAK, TOTAL = "peak", "total"
 
@@ -29,27 +32,47 @@ class Texts:
 
     Args:
         records: Where their records are.
-        summaries: Which dialect each source is in.
+        summaries: By the order of sources, which dialect each is in; may grow while it is used.
+
+    Attributes:
+        cut: Those that the writer had shortened, with its mark.
     """
 
     def __init__(self, records: Records, summaries: Sequence[SourceSummary]) -> None:
         self._records = records
-        self._dialects = {s.source.order: s.dialect for s in summaries if s.dialect is not None}
+        self._summaries = summaries
         self._readers: dict[tuple[str, str], Reader] = {}
+        self.cut: dict[Span, str] = {}
 
     def output(self, span: Span | None) -> str | None:
         """Return the text of a response."""
-        return None if span is None else self._read(span, "text")
+        return None if span is None else self._looked_at(span, self._read(span, "text"), "\n")
 
     def input(self, span: Span | None) -> str | None:
         """Return Python's text of the messages of a request."""
-        return None if span is None else repr_text(self._read(span, "messages"))
+        if span is None:
+            return None
+        # In the text of messages, a newline inside a string is an escape.
+        return self._looked_at(span, repr_text(self._read(span, "messages")), r"(?:\n|\\n)")
+
+    def _looked_at(self, span: Span, text: str, newline: str) -> str:
+        mark = self._dialect(span).cut_mark
+        if mark is not None and _DOTS in text:
+            found = re.search(newline + mark + newline, text)
+            if found is not None:
+                self.cut[span] = found[0]
+        return text
+
+    def _dialect(self, span: Span) -> Dialect:
+        name = self._summaries[span.source].dialect
+        assert name is not None, "a source with events has a dialect"
+        return dialect_named(name)
 
     def _read(self, span: Span, column: str) -> Any:
-        dialect = self._dialects[span.source]
-        reader = self._readers.get((dialect, column))
+        dialect = self._dialect(span)
+        reader = self._readers.get((dialect.name, column))
         if reader is None:
-            reader = self._readers[dialect, column] = dialect_named(dialect).reader((column,))
+            reader = self._readers[dialect.name, column] = dialect.reader((column,))
         try:
             rows = reader(self._records.read(span), lambda reason, detail: None)
             value = rows[span.ordinal][0]
@@ -66,12 +89,14 @@ class Scores(NamedTuple):
     Attributes:
         pairs: From, to and score of each handoff, in chain order.
         context: The same and the budgets, as `ContextEvaluator` gives them.
-        reasons: Why a dimension is missing, in words.
+        reasons: Why a dimension is missing or not exact, in words.
+        cut: Texts that the writer had shortened: where they are, and its mark.
     """
 
     pairs: list[tuple[str, str, HandoffScore]]
     context: ContextEvalResult
     reasons: list[str]
+    cut: dict[Span, str]
 
 
 @dataclass(frozen=True)
@@ -98,14 +123,19 @@ class Scorer:
         Raises:
             InputError: A record cannot be read again.
         """
+        self.texts.cut = {}
         pairs, why_no_handoff = self._handoffs(run)
         budgets, why_no_budget = self._budgets(run, name)
         context = ContextEvalResult([handoff_result(*pair) for pair in pairs], budgets)
-        return Scores(pairs, context, [*why_no_handoff, *why_no_budget])
+        cut = self.texts.cut
+        reasons = [*why_no_handoff, *why_no_budget, *_why_not_exact(run, cut)]
+        return Scores(pairs, context, reasons, cut)
 
     def _handoffs(self, run: Run) -> tuple[list[tuple[str, str, HandoffScore]], list[str]]:
         if self.chain is not None:
             return list(self._pairs(run, self.chain)), []
+        if run.recorded is not None and not run.agents:
+            return [], []  # a harness trace has no agents, so nobody misses a handoff
         if len(run.agents) < 2:
             return [], [f"no handoff to score: {'one' if run.agents else 'no'} agent"]
         if not run.totals.n_texts:
@@ -172,3 +202,15 @@ class Scorer:
         if self.usage is None:
             return total if usage.peak_context_tokens is None else peak
         return total if self.usage == TOTAL else peak
+
+
+def _why_not_exact(run: Run, cut: Mapping[Span, str]) -> list[str]:
+    """Say of which agents the writer shortened what is scored."""
+    if not cut:
+        return []
+    outputs = [agent for agent, latest in run.agents.items() if latest.output in cut]
+    inputs = [agent for agent, latest in run.agents.items() if latest.input in cut]
+    return [
+        *(f"the output of {agent} was cut by its writer: an estimate" for agent in outputs),
+        *(f"the input of {agent} was cut by its writer: a lower bound" for agent in inputs),
+    ]

@@ -24,6 +24,7 @@ class Span(NamedTuple):
         offset: Offset of the record.
         ordinal: Which event of the record.
         length: Bytes of the record.
+        line: Its line, for words.
         kept: Place of the record in the spill, if its source cannot be read again.
     """
 
@@ -32,6 +33,7 @@ class Span(NamedTuple):
     offset: int
     ordinal: int
     length: int
+    line: int
     kept: int | None = None
 
 
@@ -65,6 +67,14 @@ class Spill:
         assert self._file is not None, "nothing was kept"
         return os.pread(self._file.fileno(), length, at)
 
+    def clear(self) -> None:
+        """Forget all records, and give their bytes back."""
+        if self._end:
+            assert self._file is not None, "something was kept"
+            self._file.truncate(0)
+            self._file.seek(0)
+            self._end = 0
+
     def close(self) -> None:
         """Give the file back."""
         if self._file is not None:
@@ -76,7 +86,7 @@ class Records:
 
     Args:
         sources: The sources, by order.
-        stamps: Stamp of each plain file as it was when it was read.
+        stamps: Stamp of each plain file as it was when it was read; may grow while it is used.
         spill: Where records of other sources were kept.
     """
 

@@ -1,4 +1,4 @@
-"""Follow the structure of JSON through blocks of bytes, and tell from it how a source is framed.
+"""Follow the structure of JSON through blocks of bytes.
 
 All scanners are resumable: each byte is looked at once, however the bytes are cut into blocks.
 """
@@ -6,12 +6,12 @@ All scanners are resumable: each byte is looked at once, however the bytes are c
 import re
 
 from tracestream.jsontext import MAX_DEPTH, PLAIN
-from tracestream.quality import SourceLedger
 
 BOM = b"\xef\xbb\xbf"
 BLANK = b" \t\r\n"
 """White space as JSON knows it."""
-
+GAP = BLANK + b"\0"
+"""What may lie between records: a crash on a journaling file system leaves blocks of NUL."""
 
 _CLOSES = {ord("}"): ord("{"), ord("]"): ord("[")}
 _QUOTE, _BACKSLASH, _COMMA = ord('"'), ord("\\"), ord(",")
@@ -25,6 +25,8 @@ _PLAIN_TO_COMMA = re.compile(
 _STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
 _SPACE = re.compile(rb"[ \t\r\n]*+")
+_GAP = re.compile(rb"[ \t\r\n\0]*+")
+_NULS = bytes(4096)  # compared by the thousand: there may be gigabytes
 
 
 def after_blanks(data: bytes, at: int) -> int:
@@ -32,6 +34,28 @@ def after_blanks(data: bytes, at: int) -> int:
     found = _SPACE.match(data, at)
     assert found is not None, "the pattern matches nothing, too"
     return found.end()
+
+
+def after_gap(data: bytes, at: int) -> int:
+    """Return the position of the first byte from a position on that is neither white space nor NUL."""
+    while True:
+        while data.startswith(_NULS, at):
+            at += len(_NULS)
+        found = _GAP.match(data, at, at + len(_NULS))
+        assert found is not None, "the pattern matches nothing, too"
+        if found.end() < at + len(_NULS):
+            return found.end()
+        at = found.end()
+
+
+def is_nul(data: bytes, begin: int = 0, end: int | None = None) -> bool:
+    """Say whether there is nothing but NUL between two positions, and something."""
+    end = len(data) if end is None else end
+    while end - begin > len(_NULS):
+        if not data.startswith(_NULS, begin):
+            return False
+        begin += len(_NULS)
+    return begin < end and data.startswith(_NULS[: end - begin], begin)
 
 
 class Brackets:
@@ -213,76 +237,3 @@ class Syntax:
         self._expected = "comma or end"
         if not self._kinds:
             self.closed_at = self._seen + at
-
-
-class Choice:
-    """Holds the first blocks until they tell how the source is framed.
-
-    Args:
-        ledger: Where byte-order marks are counted.
-        max_held_bytes: A first value over this size makes lines of the source.
-
-    Attributes:
-        offset: Offset of the first byte held: byte-order marks and blanks before it are not.
-        line: The line it is on.
-    """
-
-    def __init__(self, ledger: SourceLedger, max_held_bytes: int) -> None:
-        self.offset = 0
-        self.line = 1
-        self._ledger = ledger
-        self._max_held = max_held_bytes
-        self._held: list[bytes] = []
-        self._size = 0
-        self._head = b""
-        self._syntax: Syntax | None = None
-        self._line_ended = False
-
-    def feed(self, block: bytes) -> str | None:
-        """Return `lines`, `array` or `document` as soon as it is known."""
-        if self._syntax is None:
-            block = self._behind_marks(self._head + block)
-            self._head = b""
-            if BOM.startswith(block):
-                self._head = block  # nothing, or what may become a byte-order mark
-                return None
-        self._held.append(block)
-        self._size += len(block)
-        if self._syntax is None:
-            if block[:1] != b"{":
-                return "array" if block[:1] == b"[" else "lines"
-            self._syntax = Syntax()
-        return self._follow(self._syntax, block)
-
-    def _behind_marks(self, block: bytes) -> bytes:
-        """Return what follows white space and byte-order marks at the beginning of the source."""
-        at = 0
-        while True:
-            begin, at = at, after_blanks(block, at)
-            self.line += block.count(b"\n", begin, at)
-            if not block.startswith(BOM, at):
-                self.offset += at
-                return block[at:]
-            self._ledger.add("bom", self.line, self.offset + at, "U+FEFF", dropped=len(BOM))
-            at += len(BOM)
-
-    def _follow(self, syntax: Syntax, block: bytes) -> str | None:
-        if not self._line_ended:
-            end = block.find(b"\n")
-            syntax.feed(block if end < 0 else block[:end])
-            if syntax.failed or syntax.closed_at >= 0 or (end >= 0 and syntax.in_string):
-                return "lines"
-            self._line_ended = end >= 0
-            block = block[end:] if end >= 0 else b""
-        syntax.feed(block)
-        size = self._size if syntax.closed_at < 0 else syntax.closed_at
-        if syntax.failed or size > self._max_held:
-            return "lines"
-        return "document" if syntax.closed_at >= 0 else None
-
-    def take(self) -> list[bytes]:
-        """Return the blocks held."""
-        held, self._held = self._held, []
-        if self._head:
-            held.append(self._head)
-        return held

@@ -56,11 +56,14 @@ class Dialect(Protocol):
         name: Its name: the module's and the test folder's, with underscores.
         title: The format in a few words, for `tracestream formats`.
         recognised_by: How a record of it is recognised, in words.
+        cut_mark: What a writer of it leaves where it shortened a text, on a line of its own: a regular
+            expression that begins and ends with three dots; None if it leaves nothing.
     """
 
     name: str
     title: str
     recognised_by: str
+    cut_mark: str | None
 
     def sniff(self, record: Mapping[str, Any]) -> bool:
         """Say whether a record is of this format, by its keys."""
@@ -68,7 +71,8 @@ class Dialect(Protocol):
     def reader(self, columns: Collection[str]) -> Reader:
         """Return what reads records into these columns of EVENTS or SPANS, in this order.
 
-        What is not asked for is not turned into text or values; its types are checked all the same,
+        A run that has no id but its record's number has RECORD_NUMBER (`tracestream.schema`) as its
+        `run_id`. What is not asked for is not turned into text or values; its types are checked all the same,
         so that the ledger does not depend on the columns. The reader raises Refused.
         """
 

@@ -43,12 +43,13 @@ from tracestream.dialects.base import (
     parse_record,
     text_of,
 )
-from tracestream.jsontext import is_truthy, parse
+from tracestream.jsontext import is_truthy, parse, repeated_key
 from tracestream.schema import Kind
 
 name = "praisonai"
 title = "PraisonAI ContextEvents, ActionEvents and bare events"
 recognised_by = "objects with a string `event_type`"
+cut_mark: str | None = r"\.\.\.\[[0-9,]+ chars, showing first/last portions\]\.\.\."
 
 
 class Data(msgspec.Struct, gc=False):
@@ -92,6 +93,8 @@ class Event(msgspec.Struct, gc=False):
 
 
 _NO_DATA = Data()
+_LARGE_BYTES = 4096
+_NEAR_SECONDS = 2.0**32
 _decode = msgspec.json.Decoder(Event).decode
 
 ACTION, CONTEXT = "action", "context"
@@ -190,6 +193,12 @@ def _timestamp(event: Event) -> int | None:
     """Return nanoseconds since 1970: of the decimal text of the seconds, not of their binary value."""
     if event.timestamp is None:
         return None
+    seconds = event.timestamp
+    microseconds = round(seconds * 1e6) if abs(seconds) < _NEAR_SECONDS else 0
+    if (
+        microseconds / 1e6 == seconds
+    ):  # its shortest decimal text has six digits or fewer behind the point
+        return microseconds * 1000
     nanoseconds = int(Decimal(repr(event.timestamp)).scaleb(9).to_integral_value())
     return nanoseconds if INT64_MIN <= nanoseconds <= INT64_MAX else None
 
@@ -230,6 +239,8 @@ COLUMNS: dict[str, Callable[[Event], Any]] = {
     "family": _family,
     "has_payload": _has_payload,
     "ordinal": lambda event: 0,
+    "harness": lambda event: None,
+    "artifacts": lambda event: None,
 }
 """How each column of EVENTS and SPANS is read from an event."""
 
@@ -262,9 +273,22 @@ def reader(columns: Collection[str]) -> Reader:
 def _event(record: bytes, note: Note) -> Event | None:
     event = decode_clean(_decode, record)
     if event is not None:
-        return event
-    values = parse_record(record, note)
-    if not sniff(values):
-        note("wrong_shape", "keys: " + ", ".join(values))
-        return None
-    return fill(Event, values, note)
+        is_large = len(record) > _LARGE_BYTES
+        large = _large(event.data) if is_large and event.data is not None else ()
+        key = repeated_key(record, "data", large=large)
+    else:
+        values = parse_record(record, note)
+        if not sniff(values):
+            note("wrong_shape", "keys: " + ", ".join(values))
+            return None
+        event = fill(Event, values, note)
+        key = repeated_key(record, "data")
+    if key is not None:
+        note("duplicate_key", key)
+    return event
+
+
+def _large(data: Data) -> list[msgspec.Raw]:
+    """Return what makes a record long."""
+    values = (data.messages, data.response_content, data.content, data.result)
+    return [value for value in values if len(memoryview(value)) > _LARGE_BYTES]

@@ -1,6 +1,6 @@
 """What the folds share: the key of a run, and grouping a batch."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -101,11 +101,27 @@ def in_time_order(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def span_at(
-    batch: pa.RecordBatch, row: int, *, kept: int | None = None, by_time: bool = False
+    batch: pa.RecordBatch,
+    row: int,
+    *,
+    keep: Callable[[bytes], int] | None = None,
+    by_time: bool = False,
 ) -> Span:
-    """Return the span of a row; its time is 0 unless events are ordered by time."""
-    source, offset, ordinal, length = (
-        batch.column(name)[row].as_py() for name in ("source", "offset", "ordinal", "length")
+    """Return the span of a row; its time is 0 unless events are ordered by time.
+
+    Args:
+        batch: SPANS.
+        row: The row.
+        keep: Puts the record, if the batch has it, where it can be read again; returns its place. The
+            span's length is then that of what is kept.
+        by_time: Take the event's time.
+    """
+    source, offset, ordinal, length, line = (
+        batch.column(name)[row].as_py()
+        for name in ("source", "offset", "ordinal", "length", "line")
     )
     time = batch.column("ts")[row].value if by_time else 0
-    return Span(time, source, offset, ordinal, length, kept)
+    kept = None
+    if keep is not None and (record := batch.column("record")[row].as_py()) is not None:
+        kept, length = keep(record), len(record)
+    return Span(time, source, offset, ordinal, length, line, kept)

@@ -85,9 +85,7 @@ class Latest:
     def _span(self, batch: pa.RecordBatch, row: int | None) -> Span | None:
         if row is None:
             return None
-        record = batch.column("record")[row].as_py()
-        kept = None if record is None else self._keep(record)
-        return span_at(batch, row, kept=kept, by_time=self._by_time)
+        return span_at(batch, row, keep=self._keep, by_time=self._by_time)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of PARTIALS."""
