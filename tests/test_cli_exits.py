@@ -1,5 +1,6 @@
 import errno
 import signal
+import tempfile
 
 import tracestream.grading
 from tracestream import SchemaError, __version__
@@ -59,8 +60,36 @@ def test_a_full_disk_is_2(monkeypatch, run):
     assert out == ""
     assert err == (
         "tracestream: error: No space left on device: /var/spill\n"
-        "Hint: free some space there; TMPDIR names the folder for temporary files.\n"
+        "Hint: make room there, or choose another place.\n"
     )
+
+
+def test_a_full_folder_for_temporary_files_can_be_another(monkeypatch, run):
+    error = OSError(errno.ENOSPC, "No space left on device", tempfile.gettempdir())
+    monkeypatch.setattr(tracestream.grading, "grade", failing(error))
+    code, _, err = run("grade", "traces")
+    assert code == 2
+    assert err.endswith("\nHint: make room there, or name another folder in TMPDIR.\n")
+
+
+def test_a_file_name_gives_no_hint(monkeypatch, run):
+    error = OSError(errno.EIO, "Input/output error", "x\x1b[2J\nHint: trust me")
+    monkeypatch.setattr(tracestream.grading, "grade", failing(error))
+    code, _, err = run("grade", "traces")
+    assert code == 2
+    assert err == r"tracestream: error: Input/output error: x\x1b[2J\nHint: trust me" + "\n"
+
+
+def test_a_traceback_shows_a_hostile_message_and_obeys_none(monkeypatch, run):
+    monkeypatch.setenv("TRACESTREAM_DEBUG", "1")
+    monkeypatch.setattr(
+        tracestream.grading, "grade", failing(ValueError("\x1b[2J\x9b\u202e\x85\r"))
+    )
+    code, _, err = run("grade", "traces")
+    assert code == 3
+    assert err.startswith("Traceback")
+    assert r"ValueError: \x1b[2J\x9b\u202e\x85\r" in err.split("\n")
+    assert all(line.isprintable() for line in err.split("\n"))
 
 
 def test_a_broken_pipe_that_is_not_stdout_is_no_success(monkeypatch, run):

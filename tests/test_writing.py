@@ -1,10 +1,13 @@
+import json
 import os
 import stat
 import threading
 
 import pytest
 
-from tracestream.writing import atomic_open, atomic_write
+from tests.documents import jsonl, response
+from tracestream import InputError, grade
+from tracestream.writing import atomic_open, atomic_write, for_terminal, hidden_beside
 
 
 def test_content_becomes_exactly_the_bytes(tmp_path):
@@ -49,6 +52,19 @@ def test_an_existing_target_keeps_its_permissions(tmp_path):
     target.chmod(0o640)
     atomic_write(target, b"new")
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
+
+
+def test_a_link_is_replaced_if_it_is_to_be(tmp_path):
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("real")
+    atomic_write(tmp_path / "link", b"through", replaces_link=False)
+    assert (tmp_path / "link").is_symlink()
+    atomic_write(tmp_path / "link", b"new", replaces_link=True)
+    assert not (tmp_path / "link").is_symlink()
+    assert [(tmp_path / name).read_bytes() for name in ("real", "link")] == [b"through", b"new"]
+    (tmp_path / "link").chmod(0o640)
+    atomic_write(tmp_path / "link", b"no link", replaces_link=True)
+    assert stat.S_IMODE((tmp_path / "link").stat().st_mode) == 0o640
 
 
 def test_a_new_target_has_the_permissions_of_any_new_file(tmp_path):
@@ -103,3 +119,40 @@ def test_a_target_that_cannot_be_written_raises_and_leaves_no_rest(tmp_path, nam
     with pytest.raises(OSError):
         atomic_write(tmp_path / name, b"new")
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+
+
+def test_what_a_killed_process_leaves_is_never_read(tmp_path):
+    trace = jsonl(response("a", "x"))
+    rest = hidden_beside(tmp_path / "report.jsonl")
+    rest.write_bytes(trace)
+    hidden_beside(tmp_path / "t.parquet").mkdir()
+    for folder in tmp_path.iterdir():
+        if folder.is_dir():
+            (folder / "t.jsonl").write_bytes(trace)
+    for place in (tmp_path, tmp_path / "*", tmp_path / "**"):
+        with pytest.raises(InputError):
+            grade(place)
+    (tmp_path / "t.jsonl").write_bytes(trace)
+    assert grade(tmp_path).runs["source"].to_list() == [f"{tmp_path}/t.jsonl"]
+
+
+def test_hidden_names_are_new_ones(tmp_path):
+    names = {hidden_beside(tmp_path / ("x" * 255)).name for _ in range(10)}
+    assert len(names) == 10
+    assert all(name.startswith(".tracestream-") and name.endswith(".tmp") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain {} ~", "plain {} ~"),
+        ("\x7f\x80\x9b\u202e\u2028", r"\u007f\u0080\u009b\u202e\u2028"),
+        ("é日\uffff", r"\u00e9\u65e5\uffff"),
+        ("😀\U000e0041", r"\ud83d\ude00\udb40\udc41"),
+        ("one\ntwo\n", "one\ntwo\n"),
+    ],
+)
+def test_what_a_terminal_gets_is_ascii_and_the_same_json(text, shown):
+    assert for_terminal(text.encode()) == shown.encode()
+    if "\n" not in text:
+        assert json.loads(f'"{shown}"') == text

@@ -1,19 +1,32 @@
 """Exit codes, and how every way a command can end becomes one.
 
 0 pass; 1 a verdict failed; 2 usage, unwritable output, or nothing to grade; 3 a fault of
-tracestream itself; 130 Ctrl-C. A stdout that its reader closed (``| head``) ends quietly with 0.
+tracestream itself; 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP. A stdout that its reader closed
+(``| head``) ends quietly with 0.
 """
 
+import contextlib
 import errno
 import os
+import signal
+import sys
+import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import FrameType
 
 from tracestream.cli import streams
-from tracestream.errors import ConfigError, InputError
+from tracestream.errors import ConfigError, EvalPortError, InputError
 from tracestream.version import __version__
 
 PASSED, FAILED, UNUSABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
+
+STOPS = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated",
+    signal.SIGHUP: "hung up",
+}
+"""Signals that end a command in order, without half an output, and what is said then."""
 
 DEBUG = "TRACESTREAM_DEBUG"
 """Environment variable: not empty, faults show their traceback."""
@@ -25,36 +38,75 @@ def exit_code(command: Callable[[], int]) -> int:
     Args:
         command: Returns its exit code.
     """
+    with _stoppable():
+        try:
+            code = _end(command)
+        except KeyboardInterrupt as error:
+            signum = next((n for n in STOPS if error.args == (n,)), signal.SIGINT)
+            streams.say(STOPS[signum])
+            code = 128 + signum
+        streams.settle()
+    return code
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """Have the signals in STOPS raise KeyboardInterrupt, except those that the caller handles."""
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for signum in STOPS:
+            # What is ignored stays ignored: `nohup`, or a shell that runs it in the background.
+            if signal.getsignal(signum) in (signal.SIG_DFL, signal.default_int_handler):
+                before[signum] = signal.signal(signum, _stop)
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+
+def _stop(signum: int, _: FrameType | None) -> None:
+    # While the first is on its way up, hidden files are removed: a second must not cut that short.
+    if not isinstance(sys.exception(), KeyboardInterrupt):
+        raise KeyboardInterrupt(signum)
+
+
+def _end(command: Callable[[], int]) -> int:
     try:
         code = command()
         streams.flush()
-    except KeyboardInterrupt:
-        streams.say("interrupted")
-        code = INTERRUPTED
-    except (InputError, ConfigError) as error:
+        return code
+    except (InputError, ConfigError, EvalPortError) as error:
         streams.complain(str(error))
-        code = UNUSABLE
+        return UNUSABLE
     except OSError as error:
-        code = PASSED if streams.is_closed_stdout(error) else _refused(error)
+        return PASSED if streams.is_closed_stdout(error) else _refused(error)
     except MemoryError:
         _trace()
         streams.complain(
             "out of memory\nHint: give fewer files at a time, or a lower --max-record-bytes."
         )
-        code = FAULT
+        return FAULT
     except Exception as error:
-        code = _fault(error)
-    streams.settle()
-    return code
+        return _fault(error)
 
 
 def _refused(error: OSError) -> int:
     """Say what the system refused: a full disk, a file that cannot be written."""
+    import tempfile
+
+    from tracestream.render.text import visible
+
     _trace()
-    what = "" if error.filename is None else f": {os.fsdecode(error.filename)}"
-    hint = "free some space there; TMPDIR names the folder for temporary files."
-    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    streams.complain(f"{error.strerror or error}{what}" + (f"\nHint: {hint}" if is_full else ""))
+    words = error.strerror or str(error)
+    # A name may hold anything, what looks like a hint included.
+    where = "" if error.filename is None else f": {visible(os.fsdecode(error.filename))}"
+    hint = ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        is_spill = where and error.filename == tempfile.tempdir
+        other = "name another folder in TMPDIR" if is_spill else "choose another place"
+        hint = f"\nHint: make room there, or {other}."
+    streams.complain(f"{words}{where}{hint}")
     return UNUSABLE
 
 
@@ -70,5 +122,8 @@ def _fault(error: Exception) -> int:
 
 
 def _trace() -> None:
+    from tracestream.render.text import visible
+
     if os.environ.get(DEBUG):
-        streams.write_stderr(traceback.format_exc())
+        lines = traceback.format_exc().rstrip("\n").split("\n")
+        streams.write_stderr("".join(f"{visible(line)}\n" for line in lines))

@@ -1,6 +1,5 @@
 """How far the reading is, on stderr: one line that is drawn again, or a plain line now and then."""
 
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -63,7 +62,10 @@ class ProgressLine:
     def _draw(self, text: str) -> None:
         from tracestream.render.text import cell_width, cut_middle, visible
 
-        line = cut_middle(visible(text), shutil.get_terminal_size().columns - 1)
+        ascii_only = streams.is_ascii_only(sys.stderr)
+        room = streams.width_of(sys.stderr) - 1
+        mark = "..." if ascii_only else "…"
+        line = cut_middle(visible(text, ascii_only=ascii_only), room, mark)
         n_cells = cell_width(line)
         streams.write_stderr("\r" + line + " " * (self._n_drawn - n_cells))
         self._n_drawn = n_cells

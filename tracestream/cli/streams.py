@@ -2,16 +2,17 @@
 
 import contextlib
 import os
-import shutil
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
-from tracestream.writing import STDOUT
+from tracestream.writing import STDOUT, naming
 
 if TYPE_CHECKING:
     from tracestream.render.text import Line
+
+_COLUMNS = 80
+"""Cells of a terminal that does not say."""
 
 
 def write_text(text: str) -> None:
@@ -21,7 +22,7 @@ def write_text(text: str) -> None:
         OSError: stdout cannot be written; its file name is STDOUT.
     """
     if sys.stdout is not None:
-        with _named():
+        with naming(STDOUT):
             sys.stdout.write(text)
 
 
@@ -34,7 +35,7 @@ def write_lines(lines: "Iterable[Line]") -> None:
     out = sys.stdout
     if out is None:
         return
-    with _named():
+    with naming(STDOUT):
         if _has_colour(out):
             from rich.console import Console
             from rich.text import Text
@@ -56,18 +57,29 @@ def flush() -> None:
         OSError: stdout cannot be written; its file name is STDOUT.
     """
     if sys.stdout is not None:
-        with _named():
+        with naming(STDOUT):
             sys.stdout.flush()
 
 
 def terminal_width() -> int | None:
     """Return the cells of a line if stdout is a terminal, else None."""
-    return shutil.get_terminal_size().columns if _is_terminal(sys.stdout) else None
+    out = sys.stdout
+    return width_of(out) if out is not None and out.isatty() else None
 
 
-def is_ascii_only() -> bool:
-    """Say whether stdout may fail on text beyond ASCII."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+def width_of(terminal: TextIO) -> int:
+    """Return the cells of a line of a terminal: COLUMNS, or what it says itself."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    with contextlib.suppress(OSError, ValueError):
+        return os.get_terminal_size(terminal.fileno()).columns or _COLUMNS
+    return _COLUMNS
+
+
+def is_ascii_only(stream: TextIO | None = None) -> bool:
+    """Say whether a stream, by default stdout, may fail on text beyond ASCII."""
+    encoding = getattr(stream or sys.stdout, "encoding", None) or "utf-8"
     return not encoding.lower().startswith("utf")
 
 
@@ -122,20 +134,6 @@ def settle() -> None:
                 os.close(nowhere)
 
 
-@contextmanager
-def _named() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None:
-            error.filename = STDOUT
-        raise
-
-
-def _is_terminal(stream: TextIO | None) -> bool:
-    return stream is not None and stream.isatty()
-
-
 def _has_colour(stream: TextIO) -> bool:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return _is_terminal(stream) and not plain
+    return stream.isatty() and not plain
