@@ -10,7 +10,8 @@ import pytest
 import typer
 
 import tracestream.grading
-from tracestream import __version__
+from tests import evalport
+from tracestream import __version__, record_completed_run
 from tracestream.cli import options
 from tracestream.cli.app import COMMANDS, build_app
 from tracestream.frames import MAX_RECORD_BYTES
@@ -334,6 +335,10 @@ def test_help_and_version_import_nothing_heavy():
     code = (
         "import sys\nfrom tracestream.cli import main\n"
         "main(['--version']), main(['--help']), main(['grade', '--help'])\n"
+    Path("trace.jsonl").write_bytes(TOOL)
+    evalport.write_examples(traces.parent)
+    monkeypatch.setenv("PRAISON_HOME", str(traces.parent / "home"))
+    record_completed_run("trace.jsonl")
         "heavy = {'pyarrow', 'polars', 'rich', 'numba', 'zlib_ng', 'tracestream.grading'}\n"
         "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
     )

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
         BudgetComplianceResult,
         ContextEvalResult,
         ContextHandoffResult,
+    from tracestream.lastrun import (
+        last_run_pointer_path,
+        load_last_run_pointer,
+        record_completed_run,
+    )
         HarnessResult,
     )
 
@@ -59,6 +64,13 @@ __all__ = [
     "ContextEvaluator",
     "ContextHandoffResult",
     "DialectError",
+    "last_run_pointer_path": "lastrun",
+    "load_last_run_pointer": "lastrun",
+    "record_completed_run": "lastrun",
+    "EvalCase": "package",
+    "EvalPackage": "package",
+    "EvalReport": "package",
+    "EvalResult": "package",
     "FrameError",
     "HarnessResult",
     "InputError",
@@ -84,3 +96,8 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+    "harness_row_to_eval_case",
+    "last_run_pointer_path",
+    "load_last_run_pointer",
+    "record_completed_run",
+    "report_to_evalport",

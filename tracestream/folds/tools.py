@@ -1,6 +1,6 @@
 """Tool calls, counted once: starts, or ends where a family of events has no start at all."""
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -65,17 +65,23 @@ class Tools:
         self.tools[key, tool] = known.plus(counts)
 
 
-def count_calls(tools: Mapping[ToolKey, ToolCounts]) -> int:
-    """Return the tool calls of a run.
+def calls_by_tool(tools: Mapping[ToolKey, ToolCounts]) -> Counter[str]:
+    """Return the calls of each tool of a run.
 
     Each family is judged by itself: its starts are its calls; only if the run has none of them, its
     ends are.
 
     Example:
-        >>> count_calls({("action", "search"): ToolCounts(2, 1), ("context", "read"): ToolCounts(0, 3)})
-        5
+        >>> calls_by_tool({("action", "search"): ToolCounts(2, 1), ("context", "read"): ToolCounts(0, 3)})
+        Counter({'read': 3, 'search': 2})
     """
-    families: dict[str, ToolCounts] = defaultdict(ToolCounts)
-    for (family, _), counts in tools.items():
-        families[family] = families[family].plus(counts)
-    return sum(counts.n_starts or counts.n_ends for counts in families.values())
+    started = {family for (family, _), counts in tools.items() if counts.n_starts}
+    calls: Counter[str] = Counter()
+    for (family, tool), counts in tools.items():
+        calls[tool] += counts.n_starts if family in started else counts.n_ends
+    return +calls
+
+
+def count_calls(tools: Mapping[ToolKey, ToolCounts]) -> int:
+    """Return the tool calls of a run, as `calls_by_tool` counts them."""
+    return calls_by_tool(tools).total()
