@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import tracestream.inspection
 from tests.documents import jsonl, request, response
+from tracestream.dialects.base import INT64_MAX
 from tracestream.folds import Folds
 from tracestream.folds.usage import AgentUsage
-from tracestream.grading import INT64_MAX, grade
+from tracestream.grading import grade
 from tracestream.inspection import Contents, inspect_traces
 from tracestream.quality import REASONS
 from tracestream.report import REPORT_SCHEMA

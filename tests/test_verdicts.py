@@ -287,5 +287,5 @@ def test_names_with_half_a_surrogate_pair_can_be_written():
 
 
 def test_an_empty_hash_is_refused():
-    with pytest.raises(ConfigError, match="expected_schema_hash is empty"):
+    with pytest.raises(ConfigError, match=r"\(--expect-schema-hash\) is empty\nHint: "):
         Gates(expected_schema_hash="")

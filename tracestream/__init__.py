@@ -19,7 +19,13 @@ if TYPE_CHECKING:
         TraceStreamError,
         UnknownDialectError,
     )
-    from tracestream.evaluators import ContextEvaluator
+    from tracestream.evalport import from_evalport, report_to_evalport, to_evalport
+    from tracestream.evaluators import (
+        ContextEvaluator,
+        EvalSuite,
+        HarnessEvaluator,
+        harness_row_to_eval_case,
+    )
     from tracestream.grading import grade
     from tracestream.lazyframe import scan
     from tracestream.overlaps import overlap
@@ -54,6 +60,9 @@ _HOMES = {
     "ContextEvalResult": "results",
     "ContextHandoffResult": "results",
     "HarnessResult": "results",
+    "EvalSuite": "evaluators",
+    "HarnessEvaluator": "evaluators",
+    "harness_row_to_eval_case": "evaluators",
 }
 """Each public name, and the module it lives in."""
 
@@ -84,6 +93,7 @@ __all__ = [
     "read_batches",
     "scan",
 ]
+    "HarnessEvaluator",
 
 
 def __getattr__(name: str) -> Any:
@@ -93,11 +103,9 @@ def __getattr__(name: str) -> Any:
     globals()[name] = value
     return value
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
     "harness_row_to_eval_case",
     "last_run_pointer_path",
     "load_last_run_pointer",
-    "record_completed_run",
-    "report_to_evalport",
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

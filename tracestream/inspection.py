@@ -21,6 +21,7 @@ from tracestream.batches import BATCH_ROWS, BLOCK_BYTES, Progress, Scan, SourceS
 from tracestream.folds import Folds, Run
 from tracestream.folds.base import codes, rows_of
 from tracestream.folds.exact import rounded
+from tracestream.folds.tools import calls_by_tool
 from tracestream.folds.usage import AgentUsage
 from tracestream.frames import MAX_RECORD_BYTES
 from tracestream.jsontext import writable
@@ -37,7 +38,7 @@ FAILED_STATUS = "error"
 _RECORD = TIMED_SPANS.field("record")
 _COLUMNS = pa.schema(
     [
-        *(column for column in TIMED_SPANS if column.name != _RECORD.name),
+        *(column for column in TIMED_SPANS if column.name not in (_RECORD.name, "artifacts")),
         *(EVENTS.field(name) for name in ("event_type", "status", "error")),
     ]
 )
@@ -55,7 +56,7 @@ class Contents:
         types: Events by kind and event type; "" where none is recorded.
         texts: Events by kind and whether they carry text.
         agents: Events of each agent, in the order of its first one.
-        tool_calls: Calls of each tool, counted as `grade` counts them.
+        tool_calls: Calls of each tool, counted as `grade` counts them; "" where no tool is named.
         tool_errors: Results of each tool that failed.
         first_ns: The earliest time, nanoseconds since 1970; None where no event has a time.
         last_ns: The latest time.
@@ -86,9 +87,8 @@ class Contents:
     def add_run(self, run: Run) -> None:
         """Add the usage and the tool calls of a run."""
         self.usage = self.usage.plus(run.total_usage)
-        started = {family for (family, _), counts in run.tools.items() if counts.n_starts}
-        for (family, tool), counts in run.tools.items():
-            self.tool_calls[tool] += counts.n_starts if family in started else counts.n_ends
+        self.tool_calls.update(calls_by_tool(run.tools))
+        self.tool_calls[""] += run.recorded.tool_calls if run.recorded else 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the document says alike of every source and of all."""
@@ -110,7 +110,7 @@ class Contents:
             "tool_errors": self.tool_errors.total(),
             "tools": [
                 {"tool": tool, "calls": self.tool_calls[tool], "errors": self.tool_errors[tool]}
-                for tool, _ in _by_count({t: self.tool_calls[t] for t in tools})
+                for tool, _ in _by_count({t: self.tool_calls[t] for t in tools if t})
             ],
             "time": {
                 "first": None if first is None else time_text(first),
@@ -333,7 +333,7 @@ class _Part:
                 "runs": [_run_document(name, run) for run in runs[order]]
                 or [_run_document(name, None)],
             }
-            if not summary.is_ours:
+            if not summary.is_no_trace:
                 inspection.add(document, contents)
 
 

@@ -1,12 +1,37 @@
-"""What the context evaluator hands back: one result per handoff, per budget, and per evaluation.
+"""What the evaluators hand back: one result per handoff, per budget, and per evaluation.
 
 Fields, their order, the defaults and the keys of ``to_dict`` are those of the seed (praisonaiagents
-1.7, ``eval/context_eval.py``), so that a stored document reads the same whichever wrote it.
+1.7, ``eval/context_eval.py`` and ``eval/results.py``), so that a stored document reads the same
+whichever wrote it.
 """
 
+import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+RULE = "=" * 60
+"""Above and below the head of a printed summary."""
+
+
+def strict(document: Any, default: Callable[[Any], Any] | None = None) -> Any:
+    """Return a copy of a document that holds nothing but strict JSON: NaN and Infinity are None.
+
+    Args:
+        document: What JSON can say; tuples become lists, keys become texts.
+        default: What makes something of a value that JSON cannot say.
+
+    Raises:
+        TypeError: It holds what JSON cannot say.
+        ValueError: It holds itself, or an integer too long to be written.
+        RecursionError: It is nested too deep.
+
+    Example:
+        >>> strict({"judge_score": float("nan"), "score": 0.75, "asked": (1, float("inf"))})
+        {'judge_score': None, 'score': 0.75, 'asked': [1, None]}
+    """
+    return json.loads(json.dumps(document, default=default), parse_constant=lambda name: None)
 
 
 @dataclass
@@ -199,3 +224,38 @@ class HarnessResult:
             "timestamp": self.timestamp,
             "metadata": self.metadata,
         }
+
+    def to_json(self) -> str:
+        """Return `to_dict` as indented JSON; a number that is not finite is null.
+
+        Raises:
+            TypeError: `metadata` holds what JSON cannot.
+        """
+        return json.dumps(strict(self.to_dict()), indent=2)
+
+    def print_summary(self) -> None:
+        """Print what came of each gate to standard output."""
+        print(_harness_summary(self))
+
+
+def _harness_summary(result: HarnessResult) -> str:
+    def line(passed: bool, words: str) -> str:
+        return f"  {'✅' if passed else '❌'} {words}"
+
+    missing = ", ".join(map(str, result.missing_artifacts))
+    judge = "none" if result.judge_score is None else f"{result.judge_score:.1f}/10"
+    return "\n".join(
+        [
+            "",
+            RULE,
+            f"HarnessEvaluator Results: {result.name}",
+            RULE,
+            f"Score: {result.score:.2f} ({'passed' if result.passed else 'failed'})",
+            line(result.tool_calls_sufficient, f"Tool calls: {result.tool_call_count}"),
+            line(result.artifacts_complete, f"Artifacts missing: {missing or 'none'}"),
+            line(result.schema_consistent, f"Tool schema: {result.schema_hash or 'none'}"),
+            line(result.judge_passed, f"Judge score: {judge}"),
+            RULE,
+            "",
+        ]
+    )

@@ -75,9 +75,24 @@ EVENTS = _schema(
 )
 """One row is one event."""
 
+RECORD_NUMBER = object()
+"""In a row, in place of a run id: the number of the row's record, as text. A dialect does not see it."""
+
+HARNESS = pa.struct(
+    [
+        pa.field("tool_calls", pa.int64(), nullable=False),
+        pa.field("schema_hash", pa.string()),
+        pa.field("judge_score", pa.float64()),
+        pa.field("refused", pa.list_(pa.string()), nullable=False),
+    ]
+)
+"""What a whole run records for the harness gates. A judge score that is no number is NaN; `refused` says
+in words which fields could not be judged."""
+
 SPANS = _schema(
     "spans",
     _column("source", pa.int32(), "order of the source", nullable=False),
+    EVENTS.field("line"),
     EVENTS.field("offset"),
     EVENTS.field("length"),
     _column("ordinal", pa.int32(), "which event of its record, from 0", nullable=False),
@@ -95,12 +110,14 @@ SPANS = _schema(
     _column(
         "has_payload", pa.bool_(), "a request with messages, a response with text", nullable=False
     ),
+    _column("harness", HARNESS, "what a run of which this is all records for the harness gates"),
+    _column("artifacts", pa.list_(pa.string()), "the names of its artifacts; read if asked for"),
     _column("record", pa.large_binary(), "the record, where its source cannot be read again"),
 )
 """The narrow projection that grading folds: codes, and where each payload lies; no text."""
 
 TIMED_SPANS = SPANS.append(EVENTS.field("ts"))
-"""The same with the time, for runs that are merged across sources."""
+"""The same with the time: the earliest is told, and runs that are merged across sources are ordered by it."""
 
 SPAN = pa.struct(
     [
@@ -109,6 +126,7 @@ SPAN = pa.struct(
         pa.field("offset", pa.int64(), nullable=False),
         pa.field("ordinal", pa.int32(), nullable=False),
         pa.field("length", pa.int64(), nullable=False),
+        pa.field("line", pa.int64(), nullable=False),
         pa.field("kept", pa.int64()),
     ]
 )
@@ -119,7 +137,7 @@ PARTIALS = _schema(
     _column(
         "part",
         pa.string(),
-        "run, agent, tool or usage: which columns below are set; _by_time: ordered so",
+        "run, agent, tool, usage or harness: which columns below are set; _by_time: ordered so",
         nullable=False,
     ),
     _column("source", pa.int32(), "order of the source", nullable=False),
@@ -144,6 +162,8 @@ PARTIALS = _schema(
     _column("cost_usd", pa.list_(pa.float64()), "usage: US dollars, an exact expansion"),
     _column("budget_tokens", pa.int64(), "usage: the last positive budget"),
     _column("budget_at", SPAN, "usage: the request it stands in"),
+    _column("harness", HARNESS, "harness: what the run records"),
+    _column("artifacts", pa.list_(pa.string()), "harness: those of the artifacts asked for"),
 )
 """What folds hand back from a split; partials of splits merge to the partials of the whole."""
 
@@ -201,6 +221,22 @@ RUNS = _schema(
     _column("first_offset", pa.int64(), "offset of its first event"),
 )
 """One row is one run."""
+
+GRADED = RUNS.append(
+    _column("over_budget", pa.list_(pa.string()), "the agents over their budget; null: none")
+).append(_column("lost_pairs", pa.list_(pa.string()), "the pairs that lost content; null: none"))
+"""The same, and what a table says beside a score."""
+
+RECORDED = _schema(
+    "recorded",
+    _column("run", pa.string(), "the run", nullable=False),
+    *(
+        pa.field(field.name, field.type, metadata={"doc": "as in HARNESS"})
+        for field in list(HARNESS)[1:3]
+    ),
+    _column("artifacts", pa.list_(pa.string()), "those of the artifacts asked for", nullable=False),
+)
+"""One row is one run that records more for the harness gates than tool calls."""
 
 PUBLISHED = {
     "events": EVENTS,

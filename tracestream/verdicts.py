@@ -1,5 +1,6 @@
 """Whether a run passes: the gates that were asked for, and why not, in words."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tracestream.errors import ConfigError
 from tracestream.jsontext import writable
-from tracestream.kernels.harness import HarnessScore, score_harness
+from tracestream.kernels.harness import HarnessScore, Recorded, score_harness
 from tracestream.quality import excerpt
 from tracestream.results import ContextEvalResult
 
@@ -16,6 +17,8 @@ PASS, FAIL, UNGRADABLE = "pass", "fail", "ungradable"
 _MAX_CALLS = (1 << 53) - 1
 """The largest integer that every reader of JSON takes."""
 _NO_HANDOFF, _NO_BUDGET, _NO_SCORE = "no handoff to score", "no budget to score", "nothing to score"
+_NO_JUDGE = "no judge score recorded"
+_NO_ARTIFACTS, _NO_SCHEMA = "this trace records no artifacts", "this trace records no tool schema"
 
 
 class Verdict(NamedTuple):
@@ -73,12 +76,15 @@ class Gates:
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
-    def judge(self, context: ContextEvalResult, tool_calls: int) -> Verdict:
+    def judge(
+        self, context: ContextEvalResult, tool_calls: int, recorded: Recorded | None = None
+    ) -> Verdict:
         """Return the verdict on a run.
 
         Args:
             context: Its handoffs and budgets; without any, it has not that dimension.
             tool_calls: Its tool calls.
+            recorded: What else it records for the harness gates; None if its format records nothing.
         """
         has_handoffs, has_budgets = bool(context.handoffs), bool(context.budgets)
         failures: list[str] = []
@@ -102,32 +108,56 @@ class Gates:
                 for handoff in context.handoffs
                 if handoff.content_loss_detected
             ]
-        harness = self.score_harness(tool_calls)
-        failures += self._harness_failures(harness, tool_calls)
+        harness = self.score_harness(tool_calls, recorded)
+        failures += self._harness_failures(harness, tool_calls, recorded)
+        if self.judge_threshold is not None and recorded and recorded.judge_score is None:
+            missing.append(_NO_JUDGE)
         reasons = [*failures, *dict.fromkeys(missing)]
         return Verdict(FAIL if failures else PASS, reasons, harness, frozenset(missing))
 
-    def score_harness(self, tool_calls: int) -> HarnessScore:
-        """Return the four harness gates of a run whose trace records tool calls only."""
+    def score_harness(self, tool_calls: int, recorded: Recorded | None) -> HarnessScore:
+        """Return the four harness gates of a run; see `judge`."""
+        known = recorded or Recorded()
         return score_harness(
             tool_calls,
+            artifacts=known.artifacts,
+            schema_hash=known.schema_hash,
             required_artifacts=self.require_artifacts,
             min_tool_calls=self.min_tool_calls,
             expected_schema_hash=self.expected_schema_hash,
-            judge_threshold=self.judge_threshold,
+            judge_passed=self._passes_judge(recorded),
         )
 
-    def _harness_failures(self, harness: HarnessScore, tool_calls: int) -> list[str]:
+    def _passes_judge(self, recorded: Recorded | None) -> bool:
+        """Say whether the judge score is high enough; nobody can tell of a format that has none."""
+        if self.judge_threshold is None or recorded is None:
+            return self.judge_threshold is None
+        return recorded.judge_score is None or recorded.judge_score >= self.judge_threshold
+
+    def _harness_failures(
+        self, harness: HarnessScore, tool_calls: int, recorded: Recorded | None
+    ) -> list[str]:
+        known = recorded or Recorded()
         failures = []
         if not harness.tool_calls_sufficient:
             failures.append(f"tool_calls {tool_calls} < {self.min_tool_calls}")
         if harness.missing_artifacts:
-            failures.append("this trace records no artifacts")
+            names = ", ".join(dict.fromkeys(harness.missing_artifacts))
+            failures.append(_NO_ARTIFACTS if recorded is None else f"artifacts missing: {names}")
         if not harness.schema_consistent:
-            failures.append("this trace records no tool schema")
+            words = f"schema_hash {known.schema_hash} is not {self.expected_schema_hash}"
+            failures.append(_NO_SCHEMA if known.schema_hash is None else words)
         if not harness.judge_passed:
-            failures.append("this trace records no judge score")
+            failures.append(self._judge_failure(known.judge_score))
         return failures
+
+    def _judge_failure(self, score: float | None) -> str:
+        if score is None:
+            return "this trace records no judge score"
+        if math.isnan(score):
+            return "judge_score is no number"
+        least = self.judge_threshold or 0.0
+        return f"judge_score {_shown(score, least)} < {_plain(least)}"
 
 
 def no_run_has(missing: Sequence[frozenset[str]]) -> list[str]:
@@ -145,7 +175,7 @@ def no_run_has(missing: Sequence[frozenset[str]]) -> list[str]:
     everywhere = frozenset.intersection(*missing)
     return [
         f"{words} in any run"
-        for words in (_NO_SCORE, _NO_HANDOFF, _NO_BUDGET)
+        for words in (_NO_SCORE, _NO_HANDOFF, _NO_BUDGET, _NO_JUDGE)
         if words in everywhere
     ]
 
@@ -183,7 +213,10 @@ def _checked_hash(value: object) -> str | None:
             "Hint: give the hash as the trace has it."
         )
     if value == "":
-        raise ConfigError("expected_schema_hash is empty\nHint: leave it out to ask for none.")
+        raise ConfigError(
+            "expected_schema_hash (--expect-schema-hash) is empty\n"
+            "Hint: leave it out to ask for none."
+        )
     return None if value is None else writable(value)
 
 

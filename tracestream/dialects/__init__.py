@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tracestream.dialects import praisonai
+from tracestream.dialects import harness, praisonai
 from tracestream.dialects.base import Dialect
 from tracestream.errors import UnknownDialectError
 
-DIALECTS: tuple[Dialect, ...] = (praisonai,)
+DIALECTS: tuple[Dialect, ...] = (praisonai, harness)
 """All of them, the most specific first: the first that recognises a record has it."""
 
 

@@ -3,18 +3,20 @@
 State of any split of the input merges to the state of the whole, in any order.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import pyarrow as pa
 
 from tracestream.folds.base import Fold, RunKey
+from tracestream.folds.harness import Harness
 from tracestream.folds.identity import RunName, resolve
 from tracestream.folds.latest import AgentLatest, Latest
 from tracestream.folds.tools import ToolCounts, ToolKey, Tools, count_calls
 from tracestream.folds.totals import RunTotals, Totals
 from tracestream.folds.usage import AgentUsage, Usage
+from tracestream.kernels.harness import Recorded
 from tracestream.schema import PARTIALS
 
 K = TypeVar("K")
@@ -31,6 +33,7 @@ class Run:
         agents: The last output and input of each agent, in the order of their first exchange.
         tools: Its tool calls.
         usage: Tokens and cost of each agent; of events without one, under None.
+        recorded: What it records for the harness gates; None if its format records tool calls only.
     """
 
     name: RunName
@@ -38,11 +41,12 @@ class Run:
     agents: dict[str, AgentLatest] = field(default_factory=dict)
     tools: dict[ToolKey, ToolCounts] = field(default_factory=dict)
     usage: dict[str | None, AgentUsage] = field(default_factory=dict)
+    recorded: Recorded | None = None
 
     @property
     def tool_calls(self) -> int:
         """Tool calls, counted once."""
-        return count_calls(self.tools)
+        return count_calls(self.tools) if self.recorded is None else self.recorded.tool_calls
 
     @property
     def total_usage(self) -> AgentUsage:
@@ -61,9 +65,10 @@ class Run:
 
     @property
     def is_gradable(self) -> bool:
-        """Whether there is a request, a response, a tool call or a budget in it."""
+        """Whether there is a request, a response, a tool call or a budget in it, or a harness trace."""
         return (
-            self.totals.n_exchanges > 0
+            self.recorded is not None
+            or self.totals.n_exchanges > 0
             or self.tool_calls > 0
             or self.total_usage.budget_tokens is not None
         )
@@ -76,16 +81,30 @@ class Folds:
         keep: See Latest.
         across_sources: Merge runs of one id across sources: by the time of events, if all of a run's
             exchanges have one, else by the order of sources. Batches are TIMED_SPANS then.
+        artifacts: Names of artifacts that are asked for.
     """
 
-    def __init__(self, keep: Callable[[bytes], int], *, across_sources: bool = False) -> None:
+    def __init__(
+        self,
+        keep: Callable[[bytes], int],
+        *,
+        across_sources: bool = False,
+        artifacts: Sequence[str] = (),
+    ) -> None:
         self._across_sources = across_sources
         self._totals = Totals()
         self._tools = Tools()
+        self._harness = Harness(artifacts)
         orders = (False, True) if across_sources else (False,)
         self._latest = [Latest(keep, by_time=by_time) for by_time in orders]
         self._usage = [Usage(by_time=by_time) for by_time in orders]
-        self._folds: tuple[Fold, ...] = (self._totals, self._tools, *self._latest, *self._usage)
+        self._folds: tuple[Fold, ...] = (
+            self._totals,
+            self._tools,
+            self._harness,
+            *self._latest,
+            *self._usage,
+        )
 
     def update(self, batch: pa.RecordBatch) -> None:
         """Take in a batch of SPANS."""
@@ -106,7 +125,10 @@ class Folds:
 
     def finish(self) -> list[Run]:
         """Return the runs, by source order and first event; the state goes over into them."""
-        identities = resolve(self._totals.runs, across_sources=self._across_sources)
+        # The ids of harness traces are numbers of records: in another source they are other runs.
+        identities = resolve(
+            self._totals.runs, across_sources=self._across_sources, apart=self._harness.runs
+        )
         runs: dict[RunName, Run] = {}
         firm: set[RunName] = set()
         for key, totals in _taken(self._totals.runs):
@@ -120,6 +142,8 @@ class Folds:
         for (key, tool), counts in _taken(self._tools.tools):
             tools = runs[identities[key].name].tools
             tools[tool] = tools.get(tool, ToolCounts()).plus(counts)
+        for key, recorded in _taken(self._harness.runs):
+            runs[identities[key].name].recorded = recorded
         for by_time, (latest, usage) in enumerate(zip(self._latest, self._usage, strict=True)):
             for (key, agent), of_agent in _taken(latest.agents):
                 run = runs[identities[key].name]

@@ -7,7 +7,7 @@ None of this depends on the order of events or on how the input was split.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from tracestream.folds.base import RunKey
@@ -31,12 +31,15 @@ class Identity(NamedTuple):
     is_leftover: bool = False
 
 
-def resolve(keys: Iterable[RunKey], *, across_sources: bool = False) -> dict[RunKey, Identity]:
+def resolve(
+    keys: Iterable[RunKey], *, across_sources: bool = False, apart: Container[RunKey] = ()
+) -> dict[RunKey, Identity]:
     """Return the run of each key.
 
     Args:
         keys: All there are.
         across_sources: Runs and sessions of one id are one, whichever source they are in.
+        apart: Keys whose id names a run of their source only, all the same.
 
     Example:
         >>> keys = [RunKey(0, "s", None), RunKey(0, "s", "r")]
@@ -47,14 +50,15 @@ def resolve(keys: Iterable[RunKey], *, across_sources: bool = False) -> dict[Run
     of_sessions: dict[tuple[int, str], set[str]] = defaultdict(set)
     of_sources: dict[int, set[tuple[str, str]]] = defaultdict(set)
 
-    def scope(source: int) -> int:
-        return CORPUS if across_sources else source
+    def scope(key: RunKey) -> int:
+        return CORPUS if across_sources and key not in apart else key.source
 
-    for source, session_id, run_id in keys:
+    for key in keys:
+        source, session_id, run_id = key
         if session_id is not None:
             of_sources[source].add(("session", session_id))
             if run_id is not None:
-                of_sessions[scope(source), session_id].add(run_id)
+                of_sessions[scope(key), session_id].add(run_id)
         elif run_id is not None:
             of_sources[source].add(("run", run_id))
 
@@ -68,9 +72,9 @@ def resolve(keys: Iterable[RunKey], *, across_sources: bool = False) -> dict[Run
             level, only = next(iter(inside))
             session_id, run_id = (only, None) if level == "session" else (None, only)
         if run_id is None and session_id is not None:
-            runs = of_sessions[scope(source), session_id]
+            runs = of_sessions[scope(key), session_id]
             run_id = next(iter(runs)) if len(runs) == 1 else session_id
             is_leftover = len(runs) > 1
-        return Identity(RunName(scope(source), run_id), is_leftover)
+        return Identity(RunName(scope(key), run_id), is_leftover)
 
     return {key: of_key(key) for key in keys}

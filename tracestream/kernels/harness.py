@@ -9,6 +9,24 @@ from typing import NamedTuple
 N_GATES = 4
 
 
+class Recorded(NamedTuple):
+    """What a trace records for the harness gates, where its format can.
+
+    Attributes:
+        tool_calls: Tool calls of the run.
+        schema_hash: Hash of its tool schema; None without one.
+        judge_score: Its judge score; NaN if that is no number, None without one.
+        refused: Fields that could not be judged, in words.
+        artifacts: Those of the artifacts asked for that it has.
+    """
+
+    tool_calls: int = 0
+    schema_hash: str | None = None
+    judge_score: float | None = None
+    refused: Sequence[str] = ()
+    artifacts: Sequence[str] = ()
+
+
 class HarnessScore(NamedTuple):
     """How the four gates went.
 
@@ -34,11 +52,10 @@ def score_harness(
     *,
     artifacts: Collection[str] = (),
     schema_hash: str | None = None,
-    judge_score: float | None = None,
     required_artifacts: Sequence[str] = (),
     min_tool_calls: int = 0,
     expected_schema_hash: str | None = None,
-    judge_threshold: float | None = None,
+    judge_passed: bool = True,
 ) -> HarnessScore:
     """Return how a run does at the four gates; a gate that is not asked for is passed.
 
@@ -46,11 +63,10 @@ def score_harness(
         tool_calls: Tool calls of the run.
         artifacts: Names of what it left.
         schema_hash: Hash of its tool schema, or None.
-        judge_score: Recorded judge score; NaN fails; None passes only without a threshold.
         required_artifacts: Names that must be there.
         min_tool_calls: Least number of calls.
         expected_schema_hash: The hash the schema must have; None asks nothing.
-        judge_threshold: Least judge score; None asks nothing.
+        judge_passed: Whether its judge score is high enough: who asks knows what no score means.
 
     Example:
         >>> score_harness(2, min_tool_calls=3)[:2]
@@ -59,6 +75,6 @@ def score_harness(
     missing = tuple(name for name in required_artifacts if name not in artifacts)
     sufficient = tool_calls >= min_tool_calls
     consistent = expected_schema_hash is None or schema_hash == expected_schema_hash
-    judged = judge_threshold is None or (judge_score is not None and judge_score >= judge_threshold)
-    gates = (not missing, sufficient, consistent, judged)
-    return HarnessScore(all(gates), sum(gates) / N_GATES, missing, sufficient, consistent, judged)
+    gates = (not missing, sufficient, consistent, judge_passed)
+    passed, score = all(gates), sum(gates) / N_GATES
+    return HarnessScore(passed, score, missing, sufficient, consistent, judge_passed)

@@ -1,70 +1,18 @@
-"""Evaluators over events in memory, with the seed's constructors, methods and numbers.
+"""ContextEvaluator: handoffs and budgets of events in memory."""
 
-They meet the same kernels as the grading of files: one scorer, two doors.
-"""
-
-import json
-import logging
-import os
-import uuid
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from tracestream.evaluators.base import Evaluator
 from tracestream.kernels.budget import budget_result
 from tracestream.kernels.overlap import handoff_result, score_handoff
-from tracestream.results import BudgetComplianceResult, ContextEvalResult, ContextHandoffResult
-from tracestream.writing import atomic_write
-
-logger = logging.getLogger(__name__)
-
-_RULE = "=" * 60
-
-
-class Evaluator:
-    """What all evaluators share: an id, a name, and a place to keep the result.
-
-    Args:
-        name: Name of the evaluation; None or empty becomes ``eval_{eval_id}``.
-        save_results_path: Where to write the result as JSON; ``{name}`` and ``{eval_id}`` in it are
-            filled in and missing folders made. None or empty keeps nothing.
-        verbose: Log the start, the end and the file written, at level INFO.
-
-    Attributes:
-        eval_id: The first 8 characters of a random UUID.
-    """
-
-    def __init__(
-        self,
-        name: str | None = None,
-        save_results_path: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.eval_id = str(uuid.uuid4())[:8]
-        self.name = name or f"eval_{self.eval_id}"
-        self.save_results_path = save_results_path
-        self.verbose = verbose
-
-    def _log(self, message: str, *args: object) -> None:
-        if self.verbose:
-            logger.info(message, *args)
-
-    def _save(self, result: Any) -> None:
-        """Write a result to save_results_path; a failure is logged and costs the run nothing."""
-        if not self.save_results_path:
-            return
-        try:
-            path = os.fspath(self.save_results_path).format(name=self.name, eval_id=self.eval_id)
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            atomic_write(path, json.dumps(result.to_dict(), indent=2, default=str).encode())
-        except Exception as error:  # A bad path, a full disk, a bad placeholder: all the same here.
-            logger.warning("Failed to save results: %s", error)
-        else:
-            self._log("Saved results to: %s", path)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(name={self.name!r}, eval_id={self.eval_id!r})"
+from tracestream.results import (
+    RULE,
+    BudgetComplianceResult,
+    ContextEvalResult,
+    ContextHandoffResult,
+)
 
 
 class ContextEvaluator(Evaluator):
@@ -220,9 +168,9 @@ def _text(messages: Any) -> str | None:
 def _summary(result: ContextEvalResult) -> str:
     lines = [
         "",
-        _RULE,
+        RULE,
         f"ContextEvaluator Results: {result.name}",
-        _RULE,
+        RULE,
         f"Overall Score: {result.overall_score:.1f}/10",
     ]
     if result.handoffs:
@@ -236,4 +184,4 @@ def _summary(result: ContextEvalResult) -> str:
     for budget in result.budgets:
         flag = "" if budget.within_budget else " ❌ over"
         lines.append(f"  📊 {budget.agent_name}: {budget.compliance_score:.1f}/10{flag}")
-    return "\n".join([*lines, _RULE, ""])
+    return "\n".join([*lines, RULE, ""])
