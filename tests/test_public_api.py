@@ -65,6 +65,7 @@ def imported_after(code):
         ("import tracestream; tracestream.__version__, dir(tracestream)", []),
         ("from tracestream import InputError, ConfigError, ContextEvalResult", []),
         ("from tracestream import ContextEvaluator", []),
+        ("from tracestream import EvalPackage, EvalSuite, report_to_evalport, to_evalport", []),
     ],
 )
 def test_importing_costs_next_to_nothing(code, expected):
@@ -96,6 +97,7 @@ def test_errors_are_a_tree():
         "InputError": {"FrameError": {}, "DialectError": {"UnknownDialectError": {}}},
         "ConfigError": {},
         "SchemaError": {},
+        "EvalPortError": {},
     }
     assert tree(tracestream.TraceStreamError) == known
     assert issubclass(tracestream.InputError, ValueError)

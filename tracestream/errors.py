@@ -7,7 +7,8 @@ TraceStreamError
 │   └── DialectError            JSON, but not of this trace format
 │       └── UnknownDialectError no such dialect, or no dialect fits; the message lists the names
 ├── ConfigError(ValueError)     contradictory or unknown arguments
-└── SchemaError                 a batch does not fit its Arrow schema (our bug, or a plug-in's)
+├── SchemaError                 a batch does not fit its Arrow schema (our bug, or a plug-in's)
+└── EvalPortError(ValueError)   no EvalPort document can be made or read; .pointer says where in it
 ```
 
 A verdict that failed is a result, not an exception. Messages end in ``Hint:`` with the next step, and
@@ -61,3 +62,16 @@ class ConfigError(TraceStreamError, ValueError):
 
 class SchemaError(TraceStreamError):
     """A batch does not fit its Arrow schema: a bug of ours or of a plug-in."""
+
+
+class EvalPortError(TraceStreamError, ValueError):
+    """An EvalPort document cannot be made, or cannot be read.
+
+    Args:
+        message: What was wrong, ending in a hint.
+        pointer: Where in the document, as a JSON Pointer (RFC 6901); empty for the whole of it.
+    """
+
+    def __init__(self, message: str, *, pointer: str = "") -> None:
+        super().__init__(message)
+        self.pointer = pointer
