@@ -57,6 +57,7 @@ notebooks: $(VENV)/.installed-dev ## run the notebooks and store what they print
 schemas: $(VENV)/.installed ## write schemas/ anew from the code
 	$(BIN)/python -m tracestream.schema --write schemas/
 
+	cp tracestream/evalport/schemas/*.json schemas/evalport/
 clean: ## remove what was built and cached; .venv stays
 	rm -rf build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
