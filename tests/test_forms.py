@@ -5,7 +5,6 @@ import gc
 import io
 import tracemalloc
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import orjson
 import pyarrow as pa
@@ -14,12 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.documents import check_document, jsonl, read_json, read_report, response
+from tests.pages import Page
 from tests.reports import SUFFIXES, one_run, sample_report, written
 from tracestream import grade
 from tracestream.render.html import FRAGMENT_ROWS, MAX_ROWS
 from tracestream.render.outputs import write_report
 from tracestream.render.table import table_lines
 from tracestream.schema import BUDGETS, HANDOFFS, RUNS, check
+from tracestream.spool import Spool
 
 
 @pytest.fixture
@@ -39,12 +40,12 @@ def big():
             tables.append(table.set_column(0, table.schema.field("run"), names))
         return pa.concat_tables(tables)
 
-    ten = report.runs_table.slice(0, 10)
+    ten = report.runs_spool.table().slice(0, 10)
     return replace(
         report,
-        runs_table=many(ten),
-        handoffs_table=many(report.handoffs_table),
-        budgets_table=many(report.budgets_table),
+        runs_spool=Spool.of(many(ten)),
+        handoffs_spool=Spool.of(many(report.handoffs_table)),
+        budgets_spool=Spool.of(many(report.budgets_table)),
     )
 
 
@@ -98,7 +99,21 @@ def test_csv_is_a_row_a_run_of_the_columns_of_runs(report, tmp_path):
                 assert cell == (f"'{value}" if value.startswith("=") else value)
 
 
-@pytest.mark.parametrize("start", list("=+-@\t\r"), ids=repr)
+@pytest.mark.parametrize(
+    "start",
+    # Spreadsheets trim what does not show, and take the forms of East Asian text for the same.
+    [
+        *"=+-@\t\r\n",
+        *"＝＋－＠﹢﹣﹦﹫",
+        " =",
+        "\x00=",
+        "\ufeff=",
+        "\u200b@",
+        "\u3000＝",
+        " \t\u00a0-",
+    ],
+    ids=ascii,
+)
 def test_csv_neutralises_texts_that_spreadsheets_run(start, tmp_path):
     stream = io.BytesIO(jsonl(*one_run(start + "1+1", "x", ["x"])))
     stream.name = start + "SUM(A1)"
@@ -107,6 +122,13 @@ def test_csv_neutralises_texts_that_spreadsheets_run(start, tmp_path):
     (row,) = csv.DictReader(io.StringIO(data, newline=""))
     assert row["run"] == f"'{start}SUM(A1)#{start}1+1"
     assert (row["source"], row["run_id"]) == (f"'{start}SUM(A1)", f"'{start}1+1")
+
+
+@pytest.mark.parametrize("text", ["a=b", "'=1", '"=1', "_-1", "日本", " a", "#=", "1-2"])
+def test_csv_leaves_other_texts_as_they_are(text, tmp_path):
+    data = written(grade(jsonl(response("a", "x", run_id=text))), tmp_path / "runs.csv").decode()
+    (row,) = csv.DictReader(io.StringIO(data, newline=""))
+    assert row["run_id"] == text
 
 
 def test_csv_keeps_negative_numbers(tmp_path):
@@ -141,31 +163,6 @@ def test_parquet_of_no_rows_has_the_columns(tmp_path):
     target = tmp_path / "empty.parquet"
     write_report(grade(b""), target)
     check(pq.read_table(target / "budgets.parquet"), BUDGETS)
-
-
-class Page(HTMLParser):
-    """Collects the tags, attributes and texts of a page."""
-
-    def __init__(self, data):
-        super().__init__()
-        self.tags, self.attributes, self.texts, self.open = [], [], [], []
-        self.feed(data)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-    @property
-    def text(self):
-        return "".join(self.texts)
 
 
 def test_html_holds_summary_runs_losses_budgets_and_quality(report, tmp_path):
@@ -261,14 +258,19 @@ def test_two_writes_give_the_same_bytes(report, tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_bytes_do_not_depend_on_how_the_columns_are_cut(big, tmp_path, suffix):
-    whole = replace(
+def test_bytes_do_not_depend_on_how_and_where_the_rows_are_held(big, tmp_path, suffix):
+    def on_disk(spool):
+        return Spool.of(spool.table().combine_chunks(), memory_bytes=0)
+
+    kept = replace(
         big,
-        runs_table=big.runs_table.combine_chunks(),
-        handoffs_table=big.handoffs_table.combine_chunks(),
-        budgets_table=big.budgets_table.combine_chunks(),
+        runs_spool=on_disk(big.runs_spool),
+        handoffs_spool=on_disk(big.handoffs_spool),
+        budgets_spool=on_disk(big.budgets_spool),
     )
-    assert written(whole, tmp_path / f"a{suffix}") == written(big, tmp_path / f"b{suffix}")
+    assert kept.runs_spool.is_kept > big.runs_spool.is_kept
+    assert written(kept, tmp_path / f"a{suffix}") == written(big, tmp_path / f"b{suffix}")
+    assert list(table_lines(kept)) == list(table_lines(big))
 
 
 # ---- memory ----

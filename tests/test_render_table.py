@@ -7,7 +7,8 @@ import pytest
 from tracestream import grade
 from tracestream.render.table import table_lines
 from tracestream.render.text import cell_width, visible
-from tracestream.schema import BUDGETS, HANDOFFS, RUNS
+from tracestream.schema import GRADED
+from tracestream.spool import Spool
 
 HOSTILE = "a\x1b[31m\u202e\n\t\u200b.jsonl"
 
@@ -21,28 +22,16 @@ def report_of(*rows, lost=(), over=()):
         over: Run and agent of budgets that were blown.
     """
     known = {"source": "a.jsonl", "verdict": "pass", "reasons": [], "events": 1}
-    table = pa.Table.from_pylist([{**known, **row} for row in rows], RUNS)
+    names = {row["run"]: {"lost_pairs": [], "over_budget": []} for row in rows}
+    for run, one, other in lost:
+        names[run]["lost_pairs"].append(f"{one} -> {other}")
+    for run, agent in over:
+        names[run]["over_budget"].append(agent)
+    rows = [{**known, **names[row["run"]], **row} for row in rows]
     empty = grade(b'{"event_type": "tool_start", "tool_name": "search"}')
-    handoffs = [
-        {
-            **{"run": run, "from_agent": a, "to_agent": b, "chain": "first-seen", "exact": False},
-            **{"context_passed_score": 2.0, "context_relevance_score": 7.0},
-            "content_loss_detected": True,
-        }
-        for run, a, b in lost
-    ]
-    budgets = [
-        {
-            **{"run": run, "agent_name": agent, "used_tokens": 2, "budget_tokens": 1},
-            **{"within_budget": False, "compliance_score": 1.0},
-        }
-        for run, agent in over
-    ]
     return replace(
         empty,
-        runs_table=table,
-        handoffs_table=pa.Table.from_pylist(handoffs, HANDOFFS),
-        budgets_table=pa.Table.from_pylist(budgets, BUDGETS),
+        runs_spool=Spool.of(pa.Table.from_pylist(rows, GRADED)),
         n_events=4211,
         n_bytes=1834022,
     )
@@ -259,9 +248,9 @@ def test_thousands_of_runs_are_drawn_a_slice_at_a_time():
             "events": [1] * n_runs,
         }
     )
-    missing = {f.name: pa.nulls(n_runs, f.type) for f in RUNS if f.name not in runs.column_names}
+    missing = {f.name: pa.nulls(n_runs, f.type) for f in GRADED if f.name not in runs.column_names}
     table = pa.table({**dict(zip(runs.column_names, runs.columns, strict=True)), **missing})
-    report = replace(SMALL, runs_table=table.select(RUNS.names).cast(RUNS))
+    report = replace(SMALL, runs_spool=Spool.of(table.select(GRADED.names).cast(GRADED)))
     report.summary  # noqa: B018 - not what is measured
     tracemalloc.start()
     try:

@@ -3,16 +3,22 @@
 This is the straight line of the whole program: sources -> batches -> folds -> kernels -> report.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tracestream.batches import (
     BATCH_ROWS,
     BLOCK_BYTES,
     Progress,
     Scan,
+    SourceSummary,
     check_on_error,
 )
+from tracestream.blocks import Stamp
 from tracestream.errors import ConfigError
 from tracestream.folds import Folds
 from tracestream.frames import MAX_RECORD_BYTES
@@ -20,15 +26,15 @@ from tracestream.jsontext import writable
 from tracestream.ledgers import LedgerArg, check_budgets, read_ledger
 from tracestream.quality import Quality, excerpt
 from tracestream.report import Report
-from tracestream.schema import SPANS, TIMED_SPANS
+from tracestream.schema import TIMED_SPANS
 from tracestream.scoring import PEAK, TOTAL, Scorer, Texts
 from tracestream.sources import SourceArg, discover
 from tracestream.spans import Records, Spill
 from tracestream.tables import Tables
 from tracestream.verdicts import Gates
 
-INT64_MAX = (1 << 63) - 1
 CORPUS_SCOPE = "corpus"
+_WITHOUT_ARTIFACTS = TIMED_SPANS.remove(TIMED_SPANS.get_field_index("artifacts"))
 
 
 def grade(
@@ -85,7 +91,8 @@ def grade(
         progress: Called now and then with how far the reading is.
 
     Returns:
-        The report. Its size grows with the number of runs, not with the bytes read.
+        The report. Memory goes with the runs of the largest source (with `corpus`, of all sources),
+        not with the bytes read or with the number of files.
 
     Raises:
         InputError: A path does not exist, or there is nothing to read; with ``on_error="raise"``,
@@ -125,10 +132,10 @@ def grade(
     quality = Quality(raises=check_on_error(on_error))
     sources = discover(source)
     with closing(Spill()) as spill:
-        folds = Folds(spill.keep, across_sources=across_sources)
+        folds = Folds(spill.keep, across_sources=across_sources, artifacts=gates.require_artifacts)
         scan = Scan(
             sources,
-            TIMED_SPANS if across_sources else SPANS,
+            TIMED_SPANS if gates.require_artifacts else _WITHOUT_ARTIFACTS,
             quality,
             dialect=dialect,
             batch_rows=batch_rows,
@@ -136,19 +143,22 @@ def grade(
             max_record_bytes=max_record_bytes,
             progress=progress,
         )
-        for batch in scan:
-            folds.update(batch)
-        stamps = {s.source.order: s.stamp for s in scan.summaries if s.stamp is not None}
+        stamps: dict[int, Stamp] = {}
         with closing(Records(sources, stamps, spill)) as records:
             scorer = Scorer(Texts(records, scan.summaries), chain, budgets, ledger_rows, usage)
-            tables = Tables(scorer, gates, quality)
-            runs = folds.finish()
-            del folds  # As large as the runs, and not needed any more.
-            tables.add_all(runs, scan.summaries)
+            names = None if across_sources else [source.name for source in sources]
+            tables = Tables(scorer, gates, quality, names)
+            finished = _SourceBySource(scan, folds, across_sources)
+            for done in finished:
+                stamps.update({s.source.order: s.stamp for s in done if s.stamp is not None})
+                tables.add_all(folds.finish(), done)
+                stamps.clear()
+                spill.clear()
     return Report(
-        runs_table=tables.runs.table(),
-        handoffs_table=tables.handoffs.table(),
-        budgets_table=tables.budgets.table(),
+        runs_spool=tables.runs,
+        handoffs_spool=tables.handoffs,
+        budgets_spool=tables.budgets,
+        recorded_spool=tables.recorded,
         ledger=quality,
         gates=gates,
         options={
@@ -166,7 +176,54 @@ def grade(
         problems=tuple(tables.problems()),
         missing=tuple(sorted(frozenset().union(*tables.missing))),
         is_strict=strict,
+        earliest=finished.earliest,
+        inputs=_digest(scan.summaries),
     )
+
+
+class _SourceBySource:
+    """Folds a scan; iterates over sources whose runs are all in the folds, with no others, to be taken out.
+
+    Where runs are merged across sources, that is all sources, at the end. Else the sources before the
+    one that the scan has reached: what is held is then the runs of one source, or of one batch.
+
+    Attributes:
+        earliest: Time of the first event that has one, nanoseconds since 1970.
+    """
+
+    def __init__(self, scan: Scan, folds: Folds, across_sources: bool) -> None:
+        self.earliest: int | None = None
+        self._scan = scan
+        self._folds = folds
+        self._across_sources = across_sources
+
+    def __iter__(self) -> Iterator[Sequence[SourceSummary]]:
+        n_done = 0
+        for batch in self._scan:
+            self._look_at_times(batch)
+            places = batch.column("source")
+            reached = places[-1].as_py()
+            if reached > n_done and not self._across_sources:
+                begin = places.index(reached).as_py()
+                if begin:
+                    self._folds.update(batch.slice(0, begin))
+                yield self._scan.summaries[n_done:reached]
+                n_done, batch = reached, batch.slice(begin)
+            self._folds.update(batch)
+        yield self._scan.summaries[n_done:]
+
+    def _look_at_times(self, batch: pa.RecordBatch) -> None:
+        time = pc.min(batch.column("ts")).value
+        if time is not None and (self.earliest is None or time < self.earliest):
+            self.earliest = time
+
+
+def _digest(summaries: Iterable[SourceSummary]) -> str:
+    """Return what tells other sources, or sources of other sizes, apart."""
+    digest = hashlib.sha256()
+    for summary in summaries:
+        digest.update(f"{summary.source.name}\0{summary.n_bytes}\n".encode())
+    return digest.hexdigest()
 
 
 def _check_agents(agents: Iterable[str] | None) -> list[str] | None:

@@ -1,6 +1,7 @@
 """What a grade found: tables of runs, handoffs and budgets, a summary, and the ledger.
 
-The tables are Arrow columns; a report of many runs never stands in memory as Python objects.
+The tables are Arrow columns, in a temporary file if they are large; a report of many runs never stands in
+memory as Python objects.
 """
 
 import hashlib
@@ -16,15 +17,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracestream.kernels.budget import budget_result
+from tracestream.kernels.harness import Recorded
 from tracestream.kernels.overlap import HandoffScore, handoff_result
 from tracestream.quality import REASONS, Quality
-from tracestream.results import ContextEvalResult, HarnessResult
-from tracestream.schema import clamped
+from tracestream.results import ContextEvalResult, HarnessResult, strict
+from tracestream.schema import RUNS, clamped
+from tracestream.spool import Spool
 from tracestream.verdicts import UNGRADABLE, Gates
 from tracestream.version import __version__
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from tracestream.evalport.export import Export
 
 REPORT_SCHEMA = "tracestream.report/1"
 _SLICE_ROWS = 1024
@@ -36,9 +41,10 @@ class Report:
     """The result of grading a corpus.
 
     Attributes:
-        runs_table: RUNS, by source order and first event.
-        handoffs_table: HANDOFFS, in the order of runs and of each run's chain.
-        budgets_table: BUDGETS, likewise.
+        runs_spool: GRADED, by source order and first event.
+        handoffs_spool: HANDOFFS, in the order of runs and of each run's chain.
+        budgets_spool: BUDGETS, likewise.
+        recorded_spool: RECORDED, in the order of runs.
         ledger: The quality ledger.
         gates: What a run had to reach.
         options: What was asked that can change a score or a verdict.
@@ -47,11 +53,14 @@ class Report:
         problems: What was asked for and no run can answer, in words.
         missing: Dimensions that a gate asks for and some run has not, in words.
         is_strict: Whether damage, ungradable runs and gates without their dimension count.
+        earliest: Time of the first event that has one, nanoseconds since 1970; None if none has.
+        inputs: A digest of the names and sizes of all sources.
     """
 
-    runs_table: pa.Table
-    handoffs_table: pa.Table
-    budgets_table: pa.Table
+    runs_spool: Spool
+    handoffs_spool: Spool
+    budgets_spool: Spool
+    recorded_spool: Spool
     ledger: Quality
     gates: Gates
     options: Mapping[str, Any]
@@ -60,6 +69,23 @@ class Report:
     problems: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     is_strict: bool = False
+    earliest: int | None = None
+    inputs: str = ""
+
+    @property
+    def runs_table(self) -> pa.Table:
+        """RUNS, all of it in memory."""
+        return self.runs_spool.table(RUNS.names)
+
+    @property
+    def handoffs_table(self) -> pa.Table:
+        """HANDOFFS, all of it in memory."""
+        return self.handoffs_spool.table()
+
+    @property
+    def budgets_table(self) -> pa.Table:
+        """BUDGETS, all of it in memory."""
+        return self.budgets_spool.table()
 
     @property
     def runs(self) -> "pl.DataFrame":
@@ -83,7 +109,8 @@ class Report:
 
         rows = [
             (reason, REASONS[reason].severity, entry.count, e.source, e.line, e.offset, e.detail)
-            for reason, entry in self.ledger.entries.items()
+            for reason in REASONS
+            if (entry := self.ledger.entries.get(reason)) is not None
             for e in entry.examples
         ]
         types = {
@@ -95,23 +122,23 @@ class Report:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Counts and means over all runs; means of those that have the dimension, or None."""
-        runs = self.runs_table
+        column = self.runs_spool.column
         verdicts = {
             entry["values"]: entry["counts"]
-            for entry in pc.value_counts(runs["verdict"]).to_pylist()
+            for entry in pc.value_counts(column("verdict")).to_pylist()
         }
         return {
-            "runs": runs.num_rows,
+            "runs": len(self.runs_spool),
             "passed": verdicts.get("pass", 0),
             "failed": verdicts.get("fail", 0),
             "ungradable": verdicts.get("ungradable", 0),
-            "handoff_score": _mean(runs["handoff_score"]),
-            "budget_score": _mean(runs["budget_score"]),
-            "overall_score": _mean(runs["overall_score"]),
-            "content_loss_runs": pc.sum(runs["content_loss"]).as_py() or 0,
-            "tool_calls": _total(runs["tool_calls"]) or 0,
-            "input_tokens": _total(runs["input_tokens"]),
-            "output_tokens": _total(runs["output_tokens"]),
+            "handoff_score": _mean(column("handoff_score")),
+            "budget_score": _mean(column("budget_score")),
+            "overall_score": _mean(column("overall_score")),
+            "content_loss_runs": pc.sum(column("content_loss")).as_py() or 0,
+            "tool_calls": _total(column("tool_calls")) or 0,
+            "input_tokens": _total(column("input_tokens")),
+            "output_tokens": _total(column("output_tokens")),
             "events": self.n_events,
             "bytes": self.n_bytes,
         }
@@ -155,9 +182,12 @@ class Report:
 
     def run_documents(self) -> Iterator[dict[str, Any]]:
         """Yield the runs of the report document, one after another."""
-        handoffs, budgets = _Groups(self.handoffs_table), _Groups(self.budgets_table)
-        for run in _rows(self.runs_table):
-            yield run_document(run, handoffs.of(run["run"]), budgets.of(run["run"]), self.gates)
+        handoffs, budgets = _Groups(self.handoffs_spool), _Groups(self.budgets_spool)
+        recorded = _Groups(self.recorded_spool)
+        for run in _rows(self.runs_spool):
+            name = run["run"]
+            rows = handoffs.of(name), budgets.of(name), recorded.of(name)
+            yield run_document(run, *rows, self.gates)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole report document (`schemas/report.schema.json`)."""
@@ -182,28 +212,9 @@ class Report:
         Failed runs come first, then passed, then ungradable ones; among them the lowest overall
         score, those without a score last, equal ones in the order of the report. O(n log n).
         """
-        runs = self.runs_table
-        rank = pc.index_in(runs["verdict"], _WORST_FIRST)
-        keys = pa.table({"rank": rank, "score": runs["overall_score"]})
+        rank = pc.index_in(self.runs_spool.column("verdict"), _WORST_FIRST)
+        keys = pa.table({"rank": rank, "score": self.runs_spool.column("overall_score")})
         return pc.sort_indices(keys, [("rank", "ascending"), ("score", "ascending")])
-
-    def lost_pairs(self) -> pa.Array:
-        """Return the pairs that lost content, run by run: list<string>, null where none did."""
-        lost = self.handoffs_table.filter(self.handoffs_table["content_loss_detected"])
-        pairs = pc.binary_join_element_wise(lost["from_agent"], lost["to_agent"], " -> ")
-        return self._by_run(lost["run"], pairs)
-
-    def over_budget(self) -> pa.Array:
-        """Return the agents over their budget, run by run: list<string>, null where there is none."""
-        over = self.budgets_table.filter(pc.invert(self.budgets_table["within_budget"]))
-        return self._by_run(over["run"], over["agent_name"])
-
-    def _by_run(self, runs: pa.ChunkedArray, names: pa.ChunkedArray) -> pa.Array:
-        """Return names as one list for each run of RUNS, null where there is none."""
-        table = pa.table({"run": runs, "name": names})
-        by_run = table.group_by("run", use_threads=False).aggregate([("name", "list")])
-        places = pc.index_in(self.runs_table["run"], value_set=by_run["run"].combine_chunks())
-        return by_run["name_list"].combine_chunks().take(places.combine_chunks())
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the report in the form that the suffix of a path names, in place of what is there.
@@ -223,6 +234,41 @@ class Report:
 
         write_report(self, path)
 
+    def to_evalport(
+        self, *, run_id: str | None = None, started_at: str | None = None
+    ) -> dict[str, Any]:
+        """Return the report as an EvalPort result set: one result a run, in the order of the report.
+
+        Args:
+            run_id: Which run of the suite; None takes a hash of sources and options.
+            started_at: When it started, as in RFC 3339; None takes the time of the earliest event, or 1970
+                if no event has one. So the same report always gives the same document.
+
+        Raises:
+            EvalPortError: There is no valid one: no run could be graded, or what was given is no id or
+                no time; `.pointer` says where it would stand.
+
+        Example:
+            >>> from tracestream import grade
+            >>> report = grade(b'{"event_type": "tool_start", "tool_name": "search"}')
+            >>> [(each["test_case_id"], each["passed"]) for each in report.to_evalport()["results"]]
+            [('<bytes>', True)]
+        """
+        return self.export(run_id=run_id, started_at=started_at).to_dict()
+
+    def export(self, *, run_id: str | None = None, started_at: str | None = None) -> "Export":
+        """Return the report as EvalPort documents that can be written in pieces; see `to_evalport`."""
+        from tracestream.evalport.export import Export
+        from tracestream.evalport.pins import derived_id, moment
+
+        head = self.head()
+        return Export(
+            head,
+            self.run_documents,
+            run_id=derived_id(self.inputs, head["options"]) if run_id is None else run_id,
+            started_at=moment(self.earliest) if started_at is None else started_at,
+        )
+
     def _repr_html_(self) -> str:
         from tracestream.render.html import fragment
 
@@ -239,24 +285,29 @@ def run_document(
     run: Mapping[str, Any],
     handoffs: Sequence[Mapping[str, Any]],
     budgets: Sequence[Mapping[str, Any]],
+    recorded: Sequence[Mapping[str, Any]],
     gates: Gates,
 ) -> dict[str, Any]:
-    """Return one entry of `runs` in the report document, from its rows of the three tables."""
+    """Return one entry of `runs` in the report document, from its rows of the four tables."""
     document = {
         name: run[name] for name in ("run", "source", "run_id", "dialect", "verdict", "reasons")
     }
     if run["verdict"] == UNGRADABLE:
         return {**document, "context": None, "harness": None, "usage": None}
     context = context_result(run["run"], handoffs, budgets)
-    harness = gates.score_harness(run["tool_calls"])
+    known = recorded[0] if recorded else {}
+    facts = {name: value for name, value in known.items() if name != "run"}
+    harness = gates.score_harness(run["tool_calls"], Recorded(**facts) if recorded else None)
     result = HarnessResult(
         passed=harness.passed,
         score=harness.score,
         tool_call_count=run["tool_calls"],
         tool_calls_sufficient=harness.tool_calls_sufficient,
+        schema_hash=known.get("schema_hash"),
         schema_consistent=harness.schema_consistent,
         artifacts_complete=not harness.missing_artifacts,
         missing_artifacts=list(harness.missing_artifacts),
+        judge_score=known.get("judge_score"),
         judge_passed=harness.judge_passed,
         eval_id=context.eval_id,
         name=context.name,
@@ -264,6 +315,7 @@ def run_document(
         metadata={"required_artifacts": list(gates.require_artifacts)},
     ).to_dict()
     del result["timestamp"]
+    result = strict(result)
     usage = {name: run[name] for name in ("input_tokens", "output_tokens", "cost_usd")}
     return {**document, "context": context.to_dict(), "harness": result, "usage": usage}
 
@@ -297,10 +349,10 @@ def context_result(
 
 
 class _Groups:
-    """Rows of a table that is sorted like the runs, run by run."""
+    """Rows that are sorted like the runs, run by run."""
 
-    def __init__(self, table: pa.Table) -> None:
-        self._rows = _rows(table)
+    def __init__(self, spool: Spool) -> None:
+        self._rows = _rows(spool)
         self._next = next(self._rows, None)
 
     def of(self, run: str) -> list[dict[str, Any]]:
@@ -314,19 +366,25 @@ class _Groups:
 
 def _mean(column: pa.ChunkedArray) -> float | None:
     """Return the mean of what is there: the exact sum, rounded once."""
-    values = column.drop_null().to_pylist()
-    return math.fsum(values) / len(values) if values else None
+    values = column.drop_null()
+    return math.fsum(_values(values)) / len(values) if len(values) else None
 
 
 def _total(column: pa.ChunkedArray) -> int | None:
     """Return the sum of what is there, as far as 64 bits go; Arrow's own wraps round."""
-    values = column.drop_null().to_pylist()
-    return clamped(sum(values)) if values else None
+    values = column.drop_null()
+    return clamped(sum(_values(values))) if len(values) else None
 
 
-def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    for batch in table.to_batches(max_chunksize=_SLICE_ROWS):
-        yield from batch.to_pylist()
+def _values(column: pa.ChunkedArray) -> Iterator[Any]:
+    for chunk in column.chunks:
+        yield from chunk.to_pylist()
+
+
+def _rows(spool: Spool) -> Iterator[dict[str, Any]]:
+    for batch in spool.batches():
+        for begin in range(0, batch.num_rows, _SLICE_ROWS):
+            yield from batch.slice(begin, _SLICE_ROWS).to_pylist()
 
 
 def _frame(table: pa.Table) -> "pl.DataFrame":

@@ -104,6 +104,16 @@ def source_name(path: str) -> str:
     return writable(_UNDECODABLE.sub(lambda match: f"%{ord(match[0]) - 0xDC00:02X}", path))
 
 
+def bare_name(name: str) -> str:
+    """Return the name of a trace file without its folder and its suffixes.
+
+    Example:
+        >>> bare_name("traces/refund.v2.jsonl.gz")
+        'refund.v2'
+    """
+    return _TRACE_NAME.sub("", name.rpartition("/")[2])
+
+
 def _expand(source: SourceArg) -> Iterator[Source]:
     if isinstance(source, str | os.PathLike):
         yield from _expand_path(os.fsdecode(source))

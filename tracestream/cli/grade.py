@@ -1,10 +1,12 @@
 """`tracestream grade`."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracestream.cli import options, streams
+from tracestream.cli.exits import UNUSABLE
 from tracestream.cli.progress import ProgressLine
+from tracestream.errors import ConfigError, EvalPortError
 from tracestream.writing import write_stdout
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ EXAMPLES = (
     "tracestream grade traces/ --budget researcher=8000 --budget '*=20000'",
     "tracestream grade traces/ --min-score 8 --fail-on-content-loss -o report.json",
     "tracestream grade traces/ --json > report.json",
+    "tracestream grade traces/ --evalport results.json --evalport-suite suite.json",
     "cat a.jsonl | tracestream grade - --top 5",
 )
 
@@ -71,6 +74,10 @@ def command(
     dialect: options.DialectName = "auto",
     max_record_bytes: options.MaxRecordBytes = options.MAX_RECORD_BYTES,
     output: options.Outputs = None,
+    evalport: options.EvalPort = None,
+    evalport_suite: options.EvalPortSuite = None,
+    run_id: options.RunId = None,
+    started_at: options.StartedAt = None,
     as_json: options.AsJson = False,
     top: options.Top = None,
     progress: options.WantsProgress = None,
@@ -83,11 +90,17 @@ def command(
     given = options.sources(paths, dirs)
     budgets = options.budgets(budget)
     outputs = output or []
-    if outputs:
+    documents = _Documents(evalport, evalport_suite, run_id, started_at)
+    documents.check()
+    if outputs or documents.paths:
         from tracestream.render.outputs import check_outputs
 
-        read = given if ledger is None else [*given, ledger]
-        check_outputs([*outputs, "-"] if as_json else outputs, traces=read)
+        check_outputs(
+            [*outputs, "-"] if as_json else outputs,
+            result_sets=() if evalport is None else (evalport,),
+            suites=() if evalport_suite is None else (evalport_suite,),
+            traces=given if ledger is None else [*given, ledger],
+        )
     lacking = options.check_folders(given)
 
     from tracestream.grading import grade
@@ -115,19 +128,68 @@ def command(
         )
     for path in outputs:
         report.write(path)
+    why_no_documents = documents.write(report)
     if as_json:
         write_stdout(report.json_parts())
-    elif not any(map(streams.is_stdout, outputs)):
+    elif not any(map(streams.is_stdout, (*outputs, *documents.paths))):
         _write_table(report, top)
     streams.flush()
-    for sentence in (*report.ledger.sentences(), *lacking):
+    headline = report.ledger.headline()
+    for sentence in (*([headline] if headline else ()), *report.ledger.sentences(), *lacking):
         streams.say(sentence)
-    for problem in _problems(report):
+    for problem in (*_problems(report), *why_no_documents):
         streams.complain(problem)
     if strict:
         for reason in report.strict_reasons():
             streams.say(f"strict: {reason}")
-    return report.exit_code
+    return UNUSABLE if why_no_documents else report.exit_code
+
+
+class _Documents(NamedTuple):
+    """The EvalPort documents that are asked for, and what is pinned in them."""
+
+    result_set: str | None
+    suite: str | None
+    run_id: str | None
+    started_at: str | None
+
+    @property
+    def paths(self) -> list[str]:
+        """Where they go."""
+        return [path for path in (self.result_set, self.suite) if path is not None]
+
+    def check(self) -> None:
+        """Raise if what is pinned cannot be, or is pinned in nothing.
+
+        Raises:
+            ConfigError: There is no result set to pin it in.
+            EvalPortError: It is no id, or no time.
+        """
+        for option, value in (("--run-id", self.run_id), ("--started-at", self.started_at)):
+            if value is not None and self.result_set is None:
+                raise ConfigError(
+                    f"{option} is of an EvalPort result set\nHint: --evalport FILE writes one."
+                )
+        if self.result_set is not None:
+            from tracestream.evalport.pins import check_pins
+
+            check_pins(self.run_id, self.started_at)
+
+    def write(self, report: "Report") -> list[str]:
+        """Write them; return why there are none, where the report has nothing that they could hold."""
+        if not self.paths:
+            return []
+        from tracestream.render.outputs import write_result_set, write_suite
+
+        try:
+            export = report.export(run_id=self.run_id, started_at=self.started_at)
+            if self.result_set is not None:
+                write_result_set(export, self.result_set)
+            if self.suite is not None:
+                write_suite(export, self.suite)
+        except EvalPortError as error:
+            return [str(error)]
+        return []
 
 
 def _write_table(report: "Report", top: int | None) -> None:
@@ -148,14 +210,14 @@ def _problems(report: "Report") -> Iterator[str]:
     for problem in report.problems:
         hint = next((hint for start, hint in _PROBLEM_HINTS if problem.startswith(start)), None)
         yield problem if hint is None else f"{problem}\nHint: {hint}"
-    runs = report.runs_table
-    if not runs.num_rows:
+    runs = report.runs_spool
+    if not len(runs):
         yield "nothing to grade\nHint: these are documents that tracestream wrote, not traces."
-    elif report.summary["ungradable"] == runs.num_rows:
-        first = runs.slice(0, 1).to_pylist()[0]
+    elif report.summary["ungradable"] == len(runs):
+        first = next(runs.batches()).slice(0, 1).to_pylist()[0]
         reason = first["reasons"][0]
         hint = next((hint for start, hint in _RUN_HINTS if reason.startswith(start)), _SEE_REPORT)
         where = f"{cut_middle(visible(first['run']), _NAME_CELLS)}: {reason}"
-        if runs.num_rows > 1:
-            where = f"none of {runs.num_rows:,} runs can be graded; the first is {where}"
+        if len(runs) > 1:
+            where = f"none of {len(runs):,} runs can be graded; the first is {where}"
         yield f"nothing to grade: {where}\nHint: {hint}"

@@ -152,6 +152,39 @@ Outputs = Annotated[
         ".parquet (a folder of tables). Repeatable.",
     ),
 ]
+EvalPort = Annotated[
+    str | None,
+    typer.Option(
+        "--evalport",
+        metavar="FILE",
+        help="Write the runs as an EvalPort result set: .json, or .jsonl (a result a line, the rest in "
+        ".meta.json beside).",
+    ),
+]
+EvalPortSuite = Annotated[
+    str | None,
+    typer.Option(
+        "--evalport-suite",
+        metavar="FILE",
+        help="Write the EvalPort suite that the result set is of: .json.",
+    ),
+]
+RunId = Annotated[
+    str | None,
+    typer.Option(
+        "--run-id",
+        metavar="ID",
+        help="The id of the result set. Default: a hash of sources and options.",
+    ),
+]
+StartedAt = Annotated[
+    str | None,
+    typer.Option(
+        "--started-at",
+        metavar="TIME",
+        help="When the result set started, as in RFC 3339. Default: the time of the earliest event.",
+    ),
+]
 WantsProgress = Annotated[
     bool | None,
     typer.Option(

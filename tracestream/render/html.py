@@ -4,8 +4,8 @@ Every text from a trace is escaped twice over: what is not plainly visible is sh
 it, and what HTML would read is text. A policy in the page forbids the browser to load anything.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +14,7 @@ from tracestream.quality import REASONS
 from tracestream.render import markup
 from tracestream.render.style import FRAGMENT_STYLE, PAGE_STYLE
 from tracestream.report import Report
+from tracestream.spool import Spool
 
 MAX_ROWS = 1000
 """Rows of a table in a page; browsers grow slow with more."""
@@ -53,8 +54,8 @@ def _page(report: Report) -> Iterator[str]:
     yield f"<p>{markup.text(_asked(report))}</p>\n"
     yield from _summary(report)
     yield from _runs(report, MAX_ROWS)
-    yield from _losses(report.handoffs_table)
-    yield from _overruns(report.budgets_table)
+    yield from _losses(report.handoffs_spool)
+    yield from _overruns(report.budgets_spool)
     yield from _quality(report)
     yield _FOOT
 
@@ -95,15 +96,14 @@ def _summary(report: Report) -> Iterator[str]:
 
 
 def _runs(report: Report, most: int) -> Iterator[str]:
-    runs = report.runs_table
     order = report.worst_first()[:most]
     yield "<h2>Runs, worst first</h2>\n"
-    yield _cut_off(len(order), runs.num_rows, "runs")
+    yield _cut_off(len(order), len(report.runs_spool), "runs")
     titles = (
         *("verdict", "*run", "#overall", "#handoff", "#budget", "loss"),
         *("#tool calls", "#tokens in / out", "*reasons"),
     )
-    yield from markup.table(titles, map(_run, _rows(runs, order)))
+    yield from markup.table(titles, map(_run, report.runs_spool.take(order).to_pylist()))
 
 
 def _run(row: dict[str, Any]) -> tuple[str, ...]:
@@ -119,14 +119,13 @@ def _run(row: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _losses(handoffs: pa.Table) -> Iterator[str]:
-    lost = handoffs.filter(handoffs["content_loss_detected"])
-    order = pc.sort_indices(lost, [("context_passed_score", "ascending")])[:MAX_ROWS]
+def _losses(handoffs: Spool) -> Iterator[str]:
+    worst, n_lost = _worst(handoffs, _lost, "context_passed_score", "ascending")
     yield "<h2>Pairs that lost content</h2>\n"
-    if not lost.num_rows:
-        yield f"<p>None of {handoffs.num_rows:,} handoffs.</p>\n"
+    if not n_lost:
+        yield f"<p>None of {len(handoffs):,} handoffs.</p>\n"
         return
-    yield _cut_off(len(order), lost.num_rows, "pairs")
+    yield _cut_off(len(worst), n_lost, "pairs")
     rows = (
         (
             markup.score(row["context_passed_score"]),
@@ -134,22 +133,22 @@ def _losses(handoffs: pa.Table) -> Iterator[str]:
             f"{markup.name(row['from_agent'])} → {markup.name(row['to_agent'])}",
             markup.name(row["run"]),
         )
-        for row in _rows(lost, order)
+        for row in worst
     )
     yield from markup.table(("#passed", "#words found", "*handoff", "*run"), rows)
 
 
-def _overruns(budgets: pa.Table) -> Iterator[str]:
-    over = budgets.filter(pc.invert(budgets["within_budget"]))
-    used = pc.cast(over["used_tokens"], "float64", safe=False)
-    budget = pc.cast(over["budget_tokens"], "float64", safe=False)
-    over = over.append_column("times", pc.divide(used, budget))
-    order = pc.sort_indices(over, [("times", "descending")])[:MAX_ROWS]
+def _lost(handoffs: pa.Table) -> pa.Table:
+    return handoffs.filter(handoffs["content_loss_detected"])
+
+
+def _overruns(budgets: Spool) -> Iterator[str]:
+    worst, n_over = _worst(budgets, _over, "times", "descending")
     yield "<h2>Budgets blown</h2>\n"
-    if not over.num_rows:
-        yield f"<p>None of {budgets.num_rows:,} budgets.</p>\n"
+    if not n_over:
+        yield f"<p>None of {len(budgets):,} budgets.</p>\n"
         return
-    yield _cut_off(len(order), over.num_rows, "budgets")
+    yield _cut_off(len(worst), n_over, "budgets")
     rows = (
         (
             markup.score(row["compliance_score"]),
@@ -159,9 +158,34 @@ def _overruns(budgets: pa.Table) -> Iterator[str]:
             markup.name(row["agent_name"]),
             markup.name(row["run"]),
         )
-        for row in _rows(over, order)
+        for row in worst
     )
     yield from markup.table(("#score", "#used", "#budget", "#over by", "*agent", "*run"), rows)
+
+
+def _over(budgets: pa.Table) -> pa.Table:
+    over = budgets.filter(pc.invert(budgets["within_budget"]))
+    used = pc.cast(over["used_tokens"], "float64", safe=False)
+    budget = pc.cast(over["budget_tokens"], "float64", safe=False)
+    return over.append_column("times", pc.divide(used, budget))
+
+
+class _Worst(NamedTuple):
+    """The first MAX_ROWS of some rows in an order, and how many there are of them."""
+
+    rows: list[dict[str, Any]]
+    n_rows: int
+
+
+def _worst(spool: Spool, choose: Callable[[pa.Table], pa.Table], key: str, order: str) -> _Worst:
+    """Return the worst of the rows chosen, by a key; equal ones stay as they come."""
+    worst, n_chosen = None, 0
+    for batch in spool.batches():
+        chosen = choose(pa.Table.from_batches([batch]))
+        n_chosen += chosen.num_rows
+        both = chosen if worst is None else pa.concat_tables([worst, chosen])
+        worst = both.take(pc.sort_indices(both, [(key, order)])[:MAX_ROWS])
+    return _Worst([] if worst is None else worst.to_pylist(), n_chosen)
 
 
 def _quality(report: Report) -> Iterator[str]:
@@ -193,11 +217,6 @@ def _examples(report: Report, reason: str) -> str:
         places.append(f"<p>{markup.name(example.source)}{line}{detail}</p>")
     words = f"<summary>{markup.text(REASONS[reason].words)}</summary>"
     return f"<details>{words}{''.join(places)}</details>"
-
-
-def _rows(table: pa.Table, order: pa.Array) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = table.take(order).to_pylist()
-    return rows
 
 
 def _cut_off(shown: int, there: int, what: str) -> str:

@@ -5,11 +5,12 @@
 
 import contextlib
 import os
+import re
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracestream.errors import ConfigError, InputError
 from tracestream.render.csv import csv_parts
@@ -18,7 +19,10 @@ from tracestream.render.json import json_parts, jsonl_parts
 from tracestream.render.parquet import check_folder, write_parquet
 from tracestream.report import Report
 from tracestream.sources import discover, source_name
-from tracestream.writing import atomic_open, is_stream, write_stdout
+from tracestream.writing import atomic_open, for_terminal, is_stream, write_stdout
+
+if TYPE_CHECKING:
+    from tracestream.evalport.export import Export  # with what validates, it takes long to import
 
 STDOUT = "-"
 TABLES = ".parquet"
@@ -30,11 +34,21 @@ FORMS: dict[str, Callable[[Report], Iterator[bytes]]] = {
     ".html": html_parts,
 }
 """What makes the bytes of each form; `.parquet` is a folder of tables."""
+REPORT_FORMS = (*FORMS, TABLES)
+LINES = (".jsonl", ".ndjson")
+RESULT_FORMS = (".json", *LINES)
+"""Of an EvalPort result set: one document, or a result a line with the rest of it in a file beside."""
+SUITE_FORMS = (".json",)
+COMPANION = ".meta.json"
+"""What stands in place of the suffix in the name of that file; grading passes it over."""
 
 OutputPath = str | os.PathLike[str]
 
-_OURS = b'{"schema":"tracestream.'
-"""How JSON begins that this package writes: documents, and lines of runs."""
+_OURS = re.compile(
+    rb'''\{"schema":"tracestream\.|\{\n  "version": "[^"]+",\n  "(?:suite_)?id": "tracestream"'''
+)
+"""How JSON begins that this package writes: documents, lines of runs, EvalPort documents of a corpus."""
+_HEAD_BYTES = 100
 
 
 class _Output(NamedTuple):
@@ -42,7 +56,7 @@ class _Output(NamedTuple):
 
     Attributes:
         path: As given.
-        suffix: Which form: a key of FORMS, or TABLES.
+        suffix: Which form.
         place: What two names of one place have in common.
         folder: The folder it is in; None for a pipe or a device.
     """
@@ -69,24 +83,66 @@ def write_report(report: Report, path: OutputPath) -> None:
         ConfigError: It cannot be written there; see `check_outputs`.
         OSError: The disk is full, or a reader has gone.
     """
-    output = _checked(path)
+    output = _checked(path, REPORT_FORMS)
     if output.suffix == TABLES:
         write_parquet(report, output.path)
         return
     parts = FORMS[output.suffix](report)
+    _write(output, parts)
+
+
+def write_result_set(export: "Export", path: OutputPath) -> None:
+    """Write a graded corpus as an EvalPort result set, in place of what is there.
+
+    `.json` is the document. With `.jsonl` or `.ndjson` there is one result a line, and the rest of the result
+    set stands beside them: of `results.jsonl` in `results.meta.json`. The two are replaced one after the
+    other. See `write_report` for the rest.
+
+    Args:
+        export: What was graded.
+        path: Where to; its folder must exist.
+
+    Raises:
+        ConfigError: It cannot be written there; see `check_outputs`.
+        EvalPortError: There is no valid result set.
+        OSError: The disk is full, or a reader has gone.
+    """
+    output = _checked(path, RESULT_FORMS)
+    if output.suffix not in LINES:
+        _write(output, export.parts())
+        return
+    with atomic_open(output.path) as file:
+        file.writelines(export.lines())
+        with atomic_open(_companion(output).path) as beside:
+            beside.write(export.companion())
+
+
+def write_suite(export: "Export", path: OutputPath) -> None:
+    """Write the EvalPort suite of a graded corpus: a test case a run; see `write_result_set`."""
+    _write(_checked(path, SUITE_FORMS), export.suite_parts())
+
+
+def _write(output: _Output, parts: Iterable[bytes]) -> None:
     if output.path == STDOUT:
         write_stdout(parts)
         return
     with atomic_open(output.path) as file:
-        for part in parts:
-            file.write(part)
+        file.writelines(map(for_terminal, parts) if file.isatty() else parts)
 
 
-def check_outputs(paths: Iterable[OutputPath], *, traces: Iterable[OutputPath] = ()) -> None:
-    """Raise unless a report can be written to all of these paths; nothing is left there.
+def check_outputs(
+    paths: Iterable[OutputPath],
+    *,
+    result_sets: Iterable[OutputPath] = (),
+    suites: Iterable[OutputPath] = (),
+    traces: Iterable[OutputPath] = (),
+) -> None:
+    """Raise unless all of these can be written; nothing is left there.
 
     Args:
-        paths: Files, `.parquet` folders, pipes, devices, or `-`.
+        paths: Reports: files, `.parquet` folders, pipes, devices, or `-`.
+        result_sets: EvalPort result sets, as `write_result_set` writes them.
+        suites: EvalPort suites.
         traces: Files, folders and globs that are read; an output never takes the place of a trace.
 
     Raises:
@@ -95,7 +151,10 @@ def check_outputs(paths: Iterable[OutputPath], *, traces: Iterable[OutputPath] =
             place, or one lies in the other; an output would replace a trace.
     """
     places: dict[object, str] = {}
-    outputs = [_checked(path) for path in paths]
+    outputs = [_checked(path, REPORT_FORMS) for path in paths]
+    results = [_checked(path, RESULT_FORMS) for path in result_sets]
+    outputs += [*results, *(_companion(each) for each in results if each.suffix in LINES)]
+    outputs += [_checked(path, SUITE_FORMS) for path in suites]
     for output in outputs:
         if output.place in places:
             other = places[output.place]
@@ -114,8 +173,22 @@ def check_outputs(paths: Iterable[OutputPath], *, traces: Iterable[OutputPath] =
     _check_traces(outputs, traces)
 
 
-def _checked(path: OutputPath) -> _Output:
+def _companion(output: _Output) -> _Output:
+    """Return the file beside results that are written as lines."""
+    if output.folder is None:
+        raise _refused(
+            f"{_shown(output.path)} is no file, and results as JSON Lines have another file beside them",
+            "pipes and devices take the document, .json.",
+        )
+    return _checked(os.path.splitext(output.path)[0] + COMPANION, RESULT_FORMS)
+
+
+def _checked(path: OutputPath, forms: Sequence[str]) -> _Output:
     """Return what a path stands for.
+
+    Args:
+        path: Where to.
+        forms: The suffixes that it may have.
 
     Raises:
         ConfigError: It cannot be written.
@@ -124,8 +197,10 @@ def _checked(path: OutputPath) -> _Output:
     status = _status(name)
     mode = 0 if status is None else status.st_mode
     if status is not None and (name == STDOUT or (not stat.S_ISDIR(mode) and is_stream(name))):
-        return _Output(name, _stream_suffix(name, mode), (status.st_dev, status.st_ino), None)
-    suffix = _suffix(name)
+        return _Output(
+            name, _stream_suffix(name, mode, forms), (status.st_dev, status.st_ino), None
+        )
+    suffix = _suffix(name, forms)
     place = os.path.realpath(name)
     folder = os.path.dirname(place)
     _check_folder(name, folder)
@@ -148,19 +223,19 @@ def _status(name: str) -> os.stat_result | None:
         raise _refused(f"cannot write {_shown(name)}: {words}", "give another path.") from error
 
 
-def _suffix(name: str) -> str:
+def _suffix(name: str, forms: Sequence[str]) -> str:
     suffix = os.path.splitext(name.rstrip(os.sep))[1].lower()
-    if suffix not in FORMS and suffix != TABLES:
+    if suffix not in forms:
         what = f"the suffix {suffix!r} is unknown" if suffix else "there is no suffix"
         raise _refused(
             f"cannot tell in which form to write {_shown(name)}: {what}",
-            f"it is one of {', '.join([*FORMS, TABLES])}.",
+            f"it is one of {', '.join(forms)}." if len(forms) > 1 else f"it is {forms[0]}.",
         )
     return suffix
 
 
-def _stream_suffix(name: str, mode: int) -> str:
-    suffix = _suffix(name) if os.path.splitext(name)[1] else ".json"
+def _stream_suffix(name: str, mode: int, forms: Sequence[str]) -> str:
+    suffix = _suffix(name, forms) if os.path.splitext(name)[1] else ".json"
     if suffix == TABLES:
         raise _refused(
             f"{_shown(name)} is no folder, and Parquet is written as a folder of tables",
@@ -215,10 +290,10 @@ def _identities(traces: Iterable[OutputPath]) -> Iterator[tuple[int, int]]:
 
 
 def _is_ours(name: str) -> bool:
-    """Say whether a file is a report document, or the run documents of one."""
+    """Say whether a file is something that was written of a report."""
     try:
         with open(name, "rb") as file:
-            return file.read(len(_OURS)) == _OURS
+            return _OURS.match(file.read(_HEAD_BYTES)) is not None
     except OSError:
         return False
 

@@ -1,8 +1,9 @@
 """The report's tables as Parquet: a folder of runs, handoffs and budgets."""
 
+import ctypes
 import os
 import stat
-import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,17 +12,22 @@ from tracestream.errors import ConfigError
 from tracestream.report import Report
 from tracestream.schema import PUBLISHED
 from tracestream.sources import source_name
+from tracestream.spool import Spool
+from tracestream.writing import hidden_beside, naming
 
 TABLES = ("runs", "handoffs", "budgets")
 _ROW_GROUP_ROWS = 1 << 16
+
+_HERE, _EXCHANGE = -100, 2
+"""AT_FDCWD and RENAME_EXCHANGE of Linux."""
 
 
 def write_parquet(report: Report, path: str | os.PathLike[str]) -> None:
     """Write `runs.parquet`, `handoffs.parquet` and `budgets.parquet` into a folder of their own.
 
     The folder is built hidden beside the target, flushed to disk, and then renamed. An existing one
-    with nothing but such tables in it is moved aside first, and removed last. If anything fails,
-    the target stays as it was.
+    with nothing but such tables in it changes places with it, and is removed last. If anything
+    fails, the target stays as it was.
 
     Args:
         report: What was graded.
@@ -33,14 +39,15 @@ def write_parquet(report: Report, path: str | os.PathLike[str]) -> None:
     """
     target = Path(os.path.realpath(path))
     check_folder(target)
-    hidden = _beside(target, "tmp")
-    hidden.mkdir()
+    hidden = hidden_beside(target)
     try:
-        tables = (report.runs_table, report.handoffs_table, report.budgets_table)
-        for name, table in zip(TABLES, tables, strict=True):
-            _write_table(table, hidden / f"{name}.parquet")
-        _sync(hidden)
-        _put(hidden, target)
+        with naming(path, hidden):
+            hidden.mkdir()
+            spools = (report.runs_spool, report.handoffs_spool, report.budgets_spool)
+            for name, spool in zip(TABLES, spools, strict=True):
+                _write_table(spool, hidden / f"{name}.parquet")
+            _sync(hidden)
+            _put(hidden, target)
     except BaseException:
         _remove(hidden)
         raise
@@ -93,46 +100,76 @@ def _is_ours(path: Path) -> bool:
     return wrote.startswith(f"{name}/".encode())
 
 
-def _write_table(table: pa.Table, path: Path) -> None:
+def _write_table(spool: Spool, path: Path) -> None:
     import pyarrow.parquet as pq
 
     schema = PUBLISHED[path.stem]
     with open(path, "xb") as file:
-        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for begin in range(0, table.num_rows, _ROW_GROUP_ROWS):
-                # In one piece, so that the bytes do not depend on how the table was put together.
-                writer.write_table(table.slice(begin, _ROW_GROUP_ROWS).combine_chunks())
+        writer = pq.ParquetWriter(file, schema, compression="zstd")
+        try:
+            for group in _row_groups(spool, schema):
+                writer.write_table(group)
+            writer.close()
+        finally:
+            writer.is_open = False  # or it closes again when it is deleted, and fails aloud
         file.flush()
         os.fsync(file.fileno())
+
+
+def _row_groups(spool: Spool, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yield the rows, each group in one piece, so that the bytes do not depend on how they were held."""
+    group: list[pa.RecordBatch] = []
+    room = _ROW_GROUP_ROWS
+    for batch in spool.batches(schema.names):
+        while batch.num_rows:
+            part, batch = batch.slice(0, room), batch.slice(room)
+            group.append(part)
+            room -= part.num_rows
+            if not room:
+                yield pa.Table.from_batches(group, schema).combine_chunks()
+                group, room = [], _ROW_GROUP_ROWS
+    if group:
+        yield pa.Table.from_batches(group, schema).combine_chunks()
 
 
 def _put(hidden: Path, target: Path) -> None:
     if not os.path.lexists(target):
         os.rename(hidden, target)
         return
-    aside = _beside(target, "old")
     hidden.chmod(stat.S_IMODE(target.stat().st_mode))
-    os.rename(target, aside)
+    _exchange(hidden, target)
+    foreign = _foreign(hidden)  # again, as something may have been put there since
+    if foreign is not None:
+        _exchange(hidden, target)
+        raise _refusal(target, foreign)
+    _remove(hidden)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Have two folders change places: at once, or else by way of a third name."""
     try:
-        foreign = _foreign(aside)  # again, as something may have been put there since
-        if foreign is not None:
-            raise _refusal(target, foreign)
-        os.rename(hidden, target)
+        rename = ctypes.CDLL(None).renameat2
+    except AttributeError:  # not Linux
+        rename = None
+    if rename and not rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE):
+        return
+    aside = hidden_beside(other)
+    try:
+        os.rename(other, aside)
+        os.rename(one, other)
     except BaseException:
-        os.rename(aside, target)
+        if not os.path.lexists(other):
+            os.rename(aside, other)
         raise
-    _remove(aside)
+    os.rename(aside, one)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder of our tables; never anything else that is in it."""
+    """Remove a folder of our tables, if it is there; never anything else that is in it."""
     for name in TABLES:
         (folder / f"{name}.parquet").unlink(missing_ok=True)
-    folder.rmdir()
-
-
-def _beside(target: Path, suffix: str) -> Path:
-    return target.with_name(f".{uuid.uuid4().hex}.{suffix}")
+    if os.path.lexists(folder):
+        folder.rmdir()
 
 
 def _sync(folder: Path) -> None:

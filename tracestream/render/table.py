@@ -15,9 +15,11 @@ import pyarrow.compute as pc
 
 from tracestream.render.text import Line, cell_width, cut_end, cut_run, pad, visible
 from tracestream.report import Report
+from tracestream.spool import Spool
 
 _GAP = "  "
 _SLICE_ROWS = 1024
+_TURN_ROWS = 1 << 16
 _NARROW, _NARROW_RUN = 60, 16
 """Below so many cells a name is squeezed further, rather than losing the score beside it."""
 
@@ -106,15 +108,14 @@ def table_lines(
     Yields:
         Lines without line ends, in O(n log n) for n runs; 1,024 runs at a time are Python objects.
     """
-    runs = report.runs_table
+    runs = report.runs_spool
     order = report.worst_first()
-    rows = runs.append_column("over_budget", report.over_budget())
-    rows = rows.append_column("lost_pairs", report.lost_pairs())
-    shown = _Shown(rows, order[:top], ascii_only)
+    shown = _Shown(runs, order[:top], ascii_only)
     if shown.n_rows:
         yield from _run_lines(shown, width, ascii_only)
-        if shown.n_rows < runs.num_rows:
-            yield _rest_line(pc.take(runs["verdict"], order[shown.n_rows :]), runs.num_rows, width)
+        if shown.n_rows < len(runs):
+            verdicts = pc.take(runs.column("verdict"), order[shown.n_rows :])
+            yield _rest_line(verdicts, len(runs), width)
         yield Line("")
     yield from _summary_lines(report, width)
 
@@ -123,24 +124,23 @@ class _Shown:
     """The rows of the table as texts, slice by slice, as often as asked.
 
     Args:
-        runs: RUNS.
+        runs: GRADED.
         order: The places of the runs to show, in order.
         ascii_only: Escape all beyond ASCII.
     """
 
-    def __init__(self, runs: pa.Table, order: pa.Array, ascii_only: bool) -> None:
-        has_budgets = runs["budget_score"].null_count < runs.num_rows
+    def __init__(self, runs: Spool, order: pa.Array, ascii_only: bool) -> None:
+        has_budgets = runs.column("budget_score").null_count < len(runs)
         self.columns = [column for column in COLUMNS if has_budgets or not column.with_budgets]
         self.n_rows = len(order)
-        self.has_failed = len(order) > 0 and runs["verdict"][order[0].as_py()].as_py() == "fail"
+        verdicts = runs.column("verdict")
+        self.has_failed = len(order) > 0 and verdicts[order[0].as_py()].as_py() == "fail"
         self._order = order
         self._ascii_only = ascii_only
-        # In one piece, as taking from many chunks costs a copy of them all each time.
-        self._runs = runs.select([column.name for column in self.columns]).combine_chunks()
+        self._runs = runs
 
     def __iter__(self) -> Iterator[list[str]]:
-        for begin in range(0, self.n_rows, _SLICE_ROWS):
-            rows = self._runs.take(self._order[begin : begin + _SLICE_ROWS])
+        for rows in self._slices():
             texts = [
                 [
                     visible(column.text(value), ascii_only=self._ascii_only)
@@ -149,6 +149,14 @@ class _Shown:
                 for column, values in zip(self.columns, rows.columns, strict=True)
             ]
             yield from map(list, zip(*texts, strict=True))
+
+    def _slices(self) -> Iterator[pa.Table]:
+        """Yield the rows as columns: each turn goes over all runs, and is cut for the Python objects."""
+        names = [column.name for column in self.columns]
+        for begin in range(0, self.n_rows, _TURN_ROWS):
+            rows = self._runs.take(self._order[begin : begin + _TURN_ROWS], names)
+            for at in range(0, rows.num_rows, _SLICE_ROWS):
+                yield rows.slice(at, _SLICE_ROWS)
 
     def widths(self) -> list[int]:
         """Return the cells that each column needs; 0 if it is empty."""
@@ -237,12 +245,12 @@ def _fit(
 
 
 def _summary_lines(report: Report, width: int | None) -> Iterator[Line]:
-    summary, runs = report.summary, report.runs_table
+    summary, runs = report.summary, report.runs_spool
     has_budgets = summary["budget_score"] is not None
     entries = []
     for label, name, with_budgets in _TOTALS:
         if has_budgets or not with_budgets:
-            n_scored = runs.num_rows - runs[name].null_count
+            n_scored = len(runs) - runs.column(name).null_count
             note = f"mean of {n_scored:,}" if n_scored else "no run has one"
             entries.append((label, _score(summary[name]), note))
     lossy = summary["content_loss_runs"]
@@ -258,9 +266,9 @@ def _summary_lines(report: Report, width: int | None) -> Iterator[Line]:
         noted = f"{line}{_GAP}{note}".rstrip()
         yield Line(noted if width is None or len(noted) <= width else _fitted(line, width))
     yield Line("")
-    counts = _counts(runs["verdict"])
+    counts = _counts(runs.column("verdict"))
     words = ", ".join(f"{counts[verdict]:,} {_WORDS[verdict]}" for verdict in _WORDS)
-    verdict = f"{_runs(runs.num_rows)}: {words}"
+    verdict = f"{_runs(len(runs))}: {words}"
     style = "bold red" if counts["fail"] else "bold"
     for text in [verdict] if width is None else textwrap.wrap(verdict, max(width, 1)):
         yield Line(text, style, len(text))
