@@ -6,6 +6,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/pytest -n 2
 DEMO   := build/demo/traces
 PEAK   := $(BIN)/python benchmarks/peak_memory.py --dir build/bench
+RUNS   ?= 100000
 
 # The first that runs, is new enough and can make an environment: a shim on the PATH may do neither.
 USABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
@@ -30,10 +31,10 @@ test: $(VENV)/.installed-dev ## run the tests and the docstrings' examples
 test-long: $(VENV)/.installed-dev ## run the fuzzing and soak tests too long for every day
 	$(PYTEST) -m long
 
-check: $(VENV)/.installed-dev ## format, lint, types, then test: what must be green to commit
 fuzz: $(VENV)/.installed-fuzz ## hold mutated traces against the laws of reading: make fuzz RUNS=1000000
 	$(BIN)/python -m tests.damage.fuzz --runs $(RUNS)
 
+check: $(VENV)/.installed-dev ## format, lint, types, then test: what must be green to commit
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
@@ -56,8 +57,8 @@ notebooks: $(VENV)/.installed-dev ## run the notebooks and store what they print
 
 schemas: $(VENV)/.installed ## write schemas/ anew from the code
 	$(BIN)/python -m tracestream.schema --write schemas/
-
 	cp tracestream/evalport/schemas/*.json schemas/evalport/
+
 clean: ## remove what was built and cached; .venv stays
 	rm -rf build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
@@ -74,12 +75,12 @@ $(VENV)/.installed-dev: pyproject.toml $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $(VENV)/.installed $@
 
-$(BIN)/python:
-	@python='$(PYTHON)'; \
 $(VENV)/.installed-fuzz: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
 	@touch $@
 
+$(BIN)/python:
+	@python='$(PYTHON)'; \
 	if [ -z "$$python" ]; then \
 		echo "make: no Python 3.11 or newer with venv and pip was found." >&2; \
 		echo "Hint: install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; fi; \

@@ -13,7 +13,7 @@ import tracestream.grading
 from tests import evalport
 from tracestream import __version__, record_completed_run
 from tracestream.cli import options
-from tracestream.cli.app import COMMANDS, build_app
+from tracestream.cli.app import COMMANDS, GROUPS, build_app
 from tracestream.frames import MAX_RECORD_BYTES
 
 TEXT = "the quarterly revenue report covers europe and asia"
@@ -105,8 +105,9 @@ def test_damage_is_told_on_stderr_and_changes_nothing_else(traces, run):
     assert code == 0
     assert out.endswith("2 runs: 2 passed, 0 failed, 0 ungradable\n")
     assert err.splitlines() == [
+        "tracestream: 1 record skipped in 1 of 2 files: torn_tail x1",
         "tracestream: loss: torn_tail x1: the last record is cut off; the file may still be "
-        "written (first: traces/a.jsonl, line 3)"
+        "written (first: traces/a.jsonl, line 3)",
     ]
 
 
@@ -141,6 +142,7 @@ def test_a_failed_run_is_1(traces, monkeypatch, run):
         pytest.param(["grade", "t", "--max-record-bytes", "0"], "--max-record-bytes", id="zero"),
         pytest.param(["grade", "--tpo", "3"], "no such option: --tpo", id="option"),
         pytest.param(["graed", "traces"], "no such command 'graed'", id="command"),
+        pytest.param(["eval", "nix"], "no such command 'nix'", id="command-of-a-group"),
         pytest.param(["formats", "x"], "unexpected extra argument", id="argument"),
         pytest.param(["grade", "\x1b[31m\u202e"], r"\x1b[31m\u202e", id="hostile"),
         pytest.param(["\x1b[31mx"], r"\x1b[31mx", id="hostile-command"),
@@ -282,13 +284,35 @@ def test_no_arguments_show_the_help_as_wrong_usage(run):
     assert err.startswith("Usage: tracestream ")
 
 
+def test_a_group_alone_shows_its_help_as_wrong_usage(run):
+    code, out, err = run("eval")
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: tracestream eval ")
+    assert run("eval", "--help") == (0, err, "")
+
+
+def test_every_group_has_commands_and_every_command_its_group(run):
+    grouped = {command.name.split()[0] for command in COMMANDS if " " in command.name}
+    assert grouped == set(GROUPS)
+    _, out, _ = run("--help")
+    words = " ".join(out.split())
+    for name, text in GROUPS.items():
+        assert f" {name} {text}" in words
+        _, help_of_group, _ = run(name, "--help")
+        for command in COMMANDS:
+            if command.name.startswith(f"{name} "):
+                assert f"  {command.name.split()[1]} " in help_of_group
+                assert f"    {command.examples[0]}\n" in help_of_group
+
+
 def test_version(run):
     assert run("--version") == (0, f"tracestream {__version__}\n", "")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_every_command_and_option_is_documented(run, command):
-    code, out, _ = run(command.name, "--help")
+    *group, name = command.name.split()
+    code, out, _ = run(*group, name, "--help")
     assert code == 0
     words = " ".join(out.split())
     assert (command.run.__doc__ or "").split("\n")[0] in words
@@ -296,8 +320,10 @@ def test_every_command_and_option_is_documented(run, command):
     for example in command.examples:
         assert f"    {example}\n" in out
         assert f"tracestream {command.name}" in example
-    group = typer.main.get_command(build_app())
-    for parameter in group.commands[command.name].params:
+    found = typer.main.get_command(build_app())
+    for part in (*group, name):
+        found = found.commands[part]
+    for parameter in found.params:
         assert parameter.help, parameter.name
         assert " ".join(parameter.help.split()) in words
 
@@ -305,10 +331,14 @@ def test_every_command_and_option_is_documented(run, command):
 @pytest.mark.parametrize(
     "example", [e for command in COMMANDS for e in command.examples], ids=lambda example: example
 )
-def test_every_example_runs(traces, example):
+def test_every_example_runs(traces, monkeypatch, example):
     Path("old").mkdir()
     Path("old/b.jsonl.gz").write_bytes(gzip.compress(HANDOFF))
     Path("a.jsonl").write_bytes(HANDOFF)
+    Path("trace.jsonl").write_bytes(TOOL)
+    evalport.write_examples(traces.parent)
+    monkeypatch.setenv("PRAISON_HOME", str(traces.parent / "home"))
+    record_completed_run("trace.jsonl")
     python = f"{shlex.quote(sys.executable)} -m tracestream"
     done = subprocess.run(
         ["sh", "-c", f'tracestream() {{ {python} "$@"; }}; {example}'],
@@ -335,10 +365,6 @@ def test_help_and_version_import_nothing_heavy():
     code = (
         "import sys\nfrom tracestream.cli import main\n"
         "main(['--version']), main(['--help']), main(['grade', '--help'])\n"
-    Path("trace.jsonl").write_bytes(TOOL)
-    evalport.write_examples(traces.parent)
-    monkeypatch.setenv("PRAISON_HOME", str(traces.parent / "home"))
-    record_completed_run("trace.jsonl")
         "heavy = {'pyarrow', 'polars', 'rich', 'numba', 'zlib_ng', 'tracestream.grading'}\n"
         "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
     )

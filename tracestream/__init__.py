@@ -28,19 +28,19 @@ if TYPE_CHECKING:
         harness_row_to_eval_case,
     )
     from tracestream.grading import grade
-    from tracestream.lazyframe import scan
-    from tracestream.overlaps import overlap
-    from tracestream.report import Report
-    from tracestream.results import (
-        BudgetComplianceResult,
-        ContextEvalResult,
-        ContextHandoffResult,
-    from tracestream.package import EvalCase, EvalPackage, EvalReport, EvalResult
     from tracestream.lastrun import (
         last_run_pointer_path,
         load_last_run_pointer,
         record_completed_run,
     )
+    from tracestream.lazyframe import scan
+    from tracestream.overlaps import overlap
+    from tracestream.package import EvalCase, EvalPackage, EvalReport, EvalResult
+    from tracestream.report import Report
+    from tracestream.results import (
+        BudgetComplianceResult,
+        ContextEvalResult,
+        ContextHandoffResult,
         HarnessResult,
     )
 
@@ -93,6 +93,7 @@ __all__ = [
     "EvalResult",
     "EvalSuite",
     "FrameError",
+    "HarnessEvaluator",
     "HarnessResult",
     "InputError",
     "Report",
@@ -100,18 +101,20 @@ __all__ = [
     "TraceStreamError",
     "UnknownDialectError",
     "__version__",
-    "grade",
     "from_evalport",
+    "grade",
+    "harness_row_to_eval_case",
+    "last_run_pointer_path",
+    "load_last_run_pointer",
     "overlap",
     "read_batches",
-    "scan",
-]
-    "HarnessEvaluator",
-
     "record_completed_run",
     "report_to_evalport",
-
+    "scan",
     "to_evalport",
+]
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'tracestream' has no attribute {name!r}")
@@ -119,9 +122,6 @@ def __getattr__(name: str) -> Any:
     globals()[name] = value
     return value
 
-    "harness_row_to_eval_case",
-    "last_run_pointer_path",
-    "load_last_run_pointer",
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

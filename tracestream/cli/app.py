@@ -6,7 +6,20 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tracestream.cli import formats, grade, inspect, streams
+from tracestream.cli import (
+    evalport_diff,
+    evalport_export,
+    evalport_import,
+    evalport_merge,
+    evalport_run,
+    evalport_validate,
+    formats,
+    grade,
+    inspect,
+    last_trace,
+    record,
+    streams,
+)
 from tracestream.cli.exits import INTERRUPTED, PASSED, UNUSABLE
 from tracestream.errors import ConfigError
 from tracestream.version import __version__
@@ -19,7 +32,7 @@ class Command(NamedTuple):
     """One command.
 
     Attributes:
-        name: As typed.
+        name: As typed; one of two words is in the group of the first, which is in GROUPS.
         run: Its function, which returns the exit code; its docstring is its help.
         examples: Lines that can be run as they stand.
     """
@@ -32,9 +45,24 @@ class Command(NamedTuple):
 COMMANDS = (
     Command("grade", grade.command, grade.EXAMPLES),
     Command("inspect", inspect.command, inspect.EXAMPLES),
+    Command("record", record.command, record.EXAMPLES),
+    Command("last-trace", last_trace.command, last_trace.EXAMPLES),
+    Command("eval last-trace", last_trace.command, last_trace.EVAL_EXAMPLES),
+    Command("evalport validate", evalport_validate.command, evalport_validate.EXAMPLES),
+    Command("evalport run", evalport_run.command, evalport_run.EXAMPLES),
+    Command("evalport diff", evalport_diff.command, evalport_diff.EXAMPLES),
+    Command("evalport merge", evalport_merge.command, evalport_merge.EXAMPLES),
+    Command("evalport export", evalport_export.command, evalport_export.EXAMPLES),
+    Command("evalport import", evalport_import.command, evalport_import.EXAMPLES),
     Command("formats", formats.command, formats.EXAMPLES),
 )
 """All commands, in the order of the help."""
+
+GROUPS = {
+    "eval": "Commands under the names that PraisonAI has for them.",
+    "evalport": "Validate, run, compare, merge and convert EvalPort documents.",
+}
+"""Each group of commands, and its help."""
 
 
 def run(argv: Sequence[str]) -> int:
@@ -63,19 +91,28 @@ def run(argv: Sequence[str]) -> int:
 
 def build_app() -> typer.Typer:
     """Return the program: every command with its help."""
+    app = _group(_root, [c for c in COMMANDS if " " not in c.name])
+    for name, text in GROUPS.items():
+        members = [c for c in COMMANDS if c.name.startswith(f"{name} ")]
+        app.add_typer(_group(_show_help_if_alone, members), name=name, help=text)
+    return app
+
+
+def _group(callback: Callable[..., None], commands: Sequence[Command]) -> typer.Typer:
+    """Return a group of commands; by itself it calls back."""
     app = typer.Typer(
         cls=_Group,
         rich_markup_mode=None,
         add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(invoke_without_command=True, epilog=_examples(c.examples[0] for c in COMMANDS))(
-        _root
-    )
-    for command in COMMANDS:
+    epilog = _examples(command.examples[0] for command in commands)
+    app.callback(invoke_without_command=True, epilog=epilog)(callback)
+    for command in commands:
+        name = command.name.rpartition(" ")[2]
         summary = (command.run.__doc__ or "").partition("\n")[0]
         epilog = _examples(command.examples)
-        app.command(command.name, cls=_Command, short_help=summary, epilog=epilog)(command.run)
+        app.command(name, cls=_Command, short_help=summary, epilog=epilog)(command.run)
     return app
 
 
@@ -93,6 +130,10 @@ def _root(
     ] = False,
 ) -> None:
     """Grade AI-agent trace logs: how much each agent handed on, run by run, without a model."""
+    _show_help_if_alone(context)
+
+
+def _show_help_if_alone(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         streams.write_stderr(context.get_help() + "\n")
         raise typer.Exit(UNUSABLE)
