@@ -279,3 +279,15 @@ def test_a_choice_holds_no_more_than_the_size_cap():
     choice = Choice(SourceLedger(Quality(), "a", 0), 1000)
     assert choice.feed(b'{\n"a": [') is None
     assert [choice.feed(b"1," * 100) for _ in range(5)] == [None, None, None, None, "lines"]
+
+
+@given(st.lists(st.sampled_from([b"[" * 50, b"[", b"{", b"]", b"}", b'"[[" ', b", "]), max_size=30))
+def test_brackets_beyond_the_depth_are_counted_as_before_it(parts):
+    data = b"[" * (MAX_DEPTH - 3) + b"".join(parts)
+    brackets, depth, at = Brackets(), 0, 0
+    while at >= 0 and not brackets.broken:
+        at = brackets.advance(data, at)
+    if not brackets.broken:
+        outside = data.replace(b'"[["', b"")
+        depth = sum(outside.count(b) for b in b"[{") - sum(outside.count(b) for b in b"]}")
+        assert brackets.depth == depth

@@ -24,6 +24,7 @@ _PLAIN_TO_COMMA = re.compile(
 # Inside a string: everything but its end.
 _STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
+_OPEN_RUN = re.compile(rb"[\[{]*+")
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 _GAP = re.compile(rb"[ \t\r\n\0]*+")
 _NULS = bytes(4096)  # compared by the thousand: there may be gigabytes
@@ -117,6 +118,11 @@ class Brackets:
                     self._kinds.append(byte)
                 if self.depth == 1:
                     return at
+                if self.depth > MAX_DEPTH:  # a bomb: its brackets are counted in one go
+                    run = _OPEN_RUN.match(data, at)
+                    assert run is not None, "the pattern matches nothing, too"
+                    self.depth += run.end() - at
+                    at = run.end()
             else:
                 if not self._close(byte):
                     self.broken = True
