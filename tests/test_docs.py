@@ -101,6 +101,7 @@ def test_every_command_is_documented():
 def test_options_in_the_documents_exist(page):
     source = "".join(path.read_text() for path in (ROOT / "tracestream" / "cli").glob("*.py"))
     source += "".join(path.read_text() for path in (ROOT / "benchmarks").glob("*.py"))
+    source += (ROOT / "tests" / "damage" / "fuzz.py").read_text()
     known = {"--help", "--no-progress"}
     for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", page.read_text("utf-8")):
         assert option in known or f'"{option}' in source, option

@@ -62,7 +62,7 @@ def command(
     """Validate EvalPort documents: suites, result sets, test cases, graders.
 
     Every fault is told with its JSON Pointer and a code: SCHEMA_INVALID, VERSION_UNSUPPORTED,
-    DUPLICATE_ID, DANGLING_REFERENCE and the rest of docs/commands.md. Files of any size are read as a
+    DUPLICATE_ID, DANGLING_REFERENCE and the rest of docs/evalport.md. Files of any size are read as a
     stream, YAML up to 32 MiB. Exit code: 0 all are valid; 1 one is not; 2 wrong usage, or a file
     cannot be read.
     """
