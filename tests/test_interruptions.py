@@ -177,6 +177,20 @@ def test_a_second_signal_does_not_cut_short_what_the_first_one_tidies(place, cap
     assert place.rest() == []
 
 
+class Dropped:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_a_signal_that_python_drops_in_a_destructor_counts(capfd):
+    def command():
+        Dropped()  # gone at once
+        return 0
+
+    assert exit_code(command) == 143
+    assert capfd.readouterr().err == "tracestream: terminated\n"
+
+
 def test_signals_that_are_ignored_or_handled_stay_so():
     seen = []
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does

@@ -14,6 +14,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 
 from tracestream.cli import streams
 from tracestream.errors import ConfigError, EvalPortError, InputError
@@ -38,37 +39,55 @@ def exit_code(command: Callable[[], int]) -> int:
     Args:
         command: Returns its exit code.
     """
-    with _stoppable():
+    with _stoppable() as stopped:
         try:
             code = _end(command)
+            if stopped:
+                raise KeyboardInterrupt(stopped[0])
         except KeyboardInterrupt as error:
             signum = next((n for n in STOPS if error.args == (n,)), signal.SIGINT)
             streams.say(STOPS[signum])
             code = 128 + signum
+            # Python remembers an interrupt that ended a text it executed (a dataclass being made) and would
+            # kill itself by SIGINT at the end; the next such text makes it forget.
+            exec("")
         streams.settle()
     return code
 
 
 @contextlib.contextmanager
-def _stoppable() -> Iterator[None]:
-    """Have the signals in STOPS raise KeyboardInterrupt, except those that the caller handles."""
-    before = {}
+def _stoppable() -> Iterator[list[int]]:
+    """Have the signals in STOPS raise KeyboardInterrupt, except those that the caller handles.
+
+    Yields:
+        The signals that came. Python drops what is raised in a destructor, of whichever library.
+    """
+    before: dict[signal.Signals, Any] = {}
+    stopped: list[int] = []
+    unraisable = sys.unraisablehook
+
+    def stop(signum: int, _: FrameType | None) -> None:
+        stopped.append(signum)
+        # While the first is on its way up, hidden files are removed: a second must not cut that short.
+        if not isinstance(sys.exception(), KeyboardInterrupt):
+            raise KeyboardInterrupt(signum)
+
+    def dropped(what: "sys.UnraisableHookArgs") -> None:
+        if not isinstance(what.exc_value, KeyboardInterrupt):
+            unraisable(what)
+
     if threading.current_thread() is threading.main_thread():
         for signum in STOPS:
             # What is ignored stays ignored: `nohup`, or a shell that runs it in the background.
             if signal.getsignal(signum) in (signal.SIG_DFL, signal.default_int_handler):
-                before[signum] = signal.signal(signum, _stop)
+                before[signum] = signal.signal(signum, stop)
+        sys.unraisablehook = dropped
     try:
-        yield
+        yield stopped
     finally:
+        sys.unraisablehook = unraisable
         for signum, handler in before.items():
             signal.signal(signum, handler)
-
-
-def _stop(signum: int, _: FrameType | None) -> None:
-    # While the first is on its way up, hidden files are removed: a second must not cut that short.
-    if not isinstance(sys.exception(), KeyboardInterrupt):
-        raise KeyboardInterrupt(signum)
 
 
 def _end(command: Callable[[], int]) -> int:
