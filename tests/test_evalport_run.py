@@ -10,7 +10,8 @@ from tests.evalport import case, suite, write
 from tests.suiteruns import contains, graded, prepared, write_bytes
 from tracestream.errors import EvalPortError, InputError
 from tracestream.evalport.matching import read_traces
-from tracestream.evalport.running import SuiteRun, check_pins, run_id_of
+from tracestream.evalport.pins import check_pins
+from tracestream.evalport.running import SuiteRun, run_id_of
 from tracestream.evalport.suites import Suite
 from tracestream.sources import discover
 

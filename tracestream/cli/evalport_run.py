@@ -96,7 +96,8 @@ def command(
     case failed, or has no run; 2 wrong usage, or nothing to grade.
     """
     from tracestream.evalport.matching import read_traces
-    from tracestream.evalport.running import SuiteRun, check_pins, run_id_of
+    from tracestream.evalport.pins import check_pins
+    from tracestream.evalport.running import SuiteRun, run_id_of
     from tracestream.evalport.suites import Suite
     from tracestream.sources import discover
 
@@ -250,11 +251,11 @@ def _exit_code(run: "SuiteRun") -> int:
 
 def _problem(run: "SuiteRun") -> str | None:
     """Return why nothing was graded, if nothing was."""
-    from tracestream.evalport import running
+    from tracestream.evalport.terms import UNSCORED
 
     if _exit_code(run) != UNUSABLE:
         return None
-    if run.n_results[running.UNSCORED]:
+    if run.n_results[UNSCORED]:
         return (
             "nothing to grade: no grader gave a score\n"
             "Hint: here run exact_match, contains, regex, json_schema, json_path, expected_tools; code if allowed."

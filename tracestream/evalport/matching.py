@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import pyarrow.compute as pc
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 from tracestream.batches import Progress, Scan
 from tracestream.dialects import harness
 from tracestream.evalport.answers import COLUMNS, Answer, Answers
+from tracestream.evalport.pins import moment
 from tracestream.evalport.rules import digest
 from tracestream.folds.base import RunKey
 from tracestream.frames import MAX_RECORD_BYTES
@@ -21,8 +21,6 @@ from tracestream.scoring import Texts
 from tracestream.sources import Source, bare_name
 from tracestream.spans import Records, Span, Spill
 from tracestream.tables import run_name
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Answered(NamedTuple):
@@ -169,9 +167,4 @@ def read_traces(
         stamps = {s.source.order: s.stamp for s in scan.summaries if s.stamp is not None}
         with closing(Records(sources, stamps, spill)) as records:
             texts = Texts(records, scan.summaries)
-            yield Traces(index, texts, quality, _moment(earliest))
-
-
-def _moment(nanoseconds: int | None) -> str:
-    """Return a time as in RFC 3339."""
-    return (_EPOCH + timedelta(microseconds=(nanoseconds or 0) // 1000)).isoformat()
+            yield Traces(index, texts, quality, moment(earliest))

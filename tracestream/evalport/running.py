@@ -4,7 +4,6 @@ suite -> what its test cases' runs may be called -> one pass over the traces -> 
 answered -> the suite again, test case by test case: its runs, their outputs read again, graders, verdict.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,19 +12,21 @@ from tracestream.evalport.aggregation import ALL, verdict
 from tracestream.evalport.graders import EXPECTED_TOOLS, SKIP_REASON, Sample, Score, skipped
 from tracestream.evalport.matching import Answered, Traces
 from tracestream.evalport.merging import Summary
+from tracestream.evalport.pins import derived_id
 from tracestream.evalport.rules import AGGREGATION
 from tracestream.evalport.strictjson import write_json
 from tracestream.evalport.suites import Case, Grader, Suite
-from tracestream.evalport.terms import ERROR_TYPE, RUNNER, SPEC_VERSION
-from tracestream.evalport.validation import check_value
+from tracestream.evalport.terms import (
+    AGGREGATION_STATUS,
+    ERROR_TYPE,
+    RUNNER,
+    SPEC_VERSION,
+    UNSCORED,
+)
 from tracestream.jsontext import writable
 from tracestream.sources import Source
 from tracestream.version import __version__
 
-AGGREGATION_STATUS = "openeval.aggregation_status"
-"""Metadata key of a result that no grader gave a score. Source: the spec's reserved keys."""
-
-UNSCORED = "unscored"
 NO_RUN = "no_run"
 """Skip reason, and code of the error, of a test case without a run."""
 
@@ -34,28 +35,9 @@ PASSED, FAILED = "passed", "failed"
 _ALL = {"strategy": ALL}
 
 
-def check_pins(run_id: str | None, started_at: str | None) -> None:
-    """Raise if a result set cannot have this id or this time.
-
-    Raises:
-        EvalPortError: It cannot; `.pointer` says which.
-    """
-    result = {"test_case_id": "a", "grader_results": [], "passed": False}
-    pins = {"run_id": run_id, "started_at": started_at}
-    head = {
-        "version": SPEC_VERSION,
-        "suite_id": "a",
-        "run_id": "a",
-        "started_at": "1970-01-01T00:00:00Z",
-    }
-    given = {key: value for key, value in pins.items() if value is not None}
-    check_value({**head, **given, "results": [result]}, "resultset")
-
-
 def run_id_of(suite: Suite, sources: Sequence[Source], options: dict[str, Any]) -> str:
     """Return an id that the same suite, sources and options always have."""
-    what = [suite.id, [[source.name, source.size_bytes] for source in sources], options]
-    return hashlib.sha256(write_json(what)).hexdigest()[:32]
+    return derived_id(suite.id, [[source.name, source.size_bytes] for source in sources], options)
 
 
 class SuiteRun:
